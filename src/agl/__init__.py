@@ -1,0 +1,1 @@
+"""AGL runs AI coding agents on a git repository as workflows written in plain async Python."""

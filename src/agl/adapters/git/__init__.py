@@ -1,0 +1,1 @@
+"""Worktrees, history, kept things and guards, on the git program."""

@@ -1,0 +1,1 @@
+"""Every port in memory: for tests, the harness, and dry runs."""

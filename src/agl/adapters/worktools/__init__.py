@@ -1,0 +1,1 @@
+"""The tools with which AGL's own agents work in a tree."""

@@ -1,0 +1,1 @@
+"""Everything AGL can do, as functions without a terminal."""

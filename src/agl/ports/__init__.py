@@ -1,0 +1,1 @@
+"""What AGL needs done, and the plain words it says it in. Standard library only."""

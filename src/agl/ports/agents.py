@@ -1,0 +1,126 @@
+"""Agents: a task with its tools goes down, activity comes up, an outcome is returned."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agl.ports.ids import Scope
+from agl.ports.models import Capability, ModelId, Restriction, Usage
+from agl.ports.processes import Marker
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a tool says back to the model. `is_error`: the call did not do what it was asked."""
+
+    text: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTool:
+    """A tool as an agent sees it. `schema` is the JSON Schema of its arguments, an object.
+
+    `handler` gets the arguments as they came (any JSON value) and answers; it does not raise
+    except by cancellation. `reports`: calling it hands in the step's result.
+    """
+
+    name: str
+    description: str
+    schema: Mapping[str, object]
+    handler: Callable[[object], Awaitable[ToolAnswer]]
+    reports: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTask:
+    """One attempt of a step.
+
+    `nth`: which of that name in its scope this is, from 1. `prompt`: the step's inputs in words.
+    `follow_up`: asked when the agent has ended its turn; a text to go on with in the same
+    conversation, or None to end.
+    """
+
+    scope: Scope
+    step: str
+    nth: int
+    model: ModelId
+    instructions: str
+    prompt: str
+    tree: Path
+    restrictions: frozenset[Restriction]
+    tools: tuple[AgentTool, ...]
+    marker: Marker
+    follow_up: Callable[[], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The agent wrote text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """One line for a person on what the agent is doing now."""
+
+    activity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one more model call used; to be added up."""
+
+    usage: Usage
+
+
+AgentEvent = Said | Acted | Spent
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOutcome:
+    """How an attempt ended when nothing failed. `model` is the one that really answered."""
+
+    text: str
+    model: str
+
+
+class AgentRunner(ABC):
+    """Runs agents of one or more providers."""
+
+    @abstractmethod
+    def capabilities(self, model: ModelId) -> frozenset[Capability]:
+        """What the model's backend can do. Stable while this process lives.
+
+        Raises:
+            InputError: no backend here knows the model's provider; the message says what to pass.
+        """
+
+    @abstractmethod
+    def files(self, model: ModelId) -> tuple[Path, ...]:
+        """Local files that are part of what the model is; their content belongs to its identity."""
+
+    @abstractmethod
+    async def check_ready(self, model: ModelId) -> None:
+        """Refuses a model that could not work now; costs no paid turn.
+
+        Raises:
+            InputError, UpstreamError, DeniedError: with what to type.
+        """
+
+    @abstractmethod
+    async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
+        """Runs one agent to its end, in `task.tree`. When this returns or raises, also by
+        cancellation, the agent and everything it started under the task's marker is gone.
+
+        Raises:
+            Transient, ContextTooLong, AuthenticationFailed, DeniedError, UpstreamError.
+        """
+
+
+Toolbox = Callable[[AgentTask], tuple[AgentTool, ...]]
+"""Makes the tools with which AGL's own agents work in a task's tree, as its restrictions allow."""

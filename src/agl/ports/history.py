@@ -1,0 +1,71 @@
+"""Questions to the repository's history. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository as it was found from a folder: `common_dir` is its one identity across linked
+    trees and symbolic links; `top` is the working tree around the folder, None in a bare one."""
+
+    common_dir: Path
+    top: Path | None
+
+
+class History(ABC):
+    """What the repository holds."""
+
+    @abstractmethod
+    async def check_ready(self) -> None:
+        """Refuses a git that is too old, and a repository in which AGL could not commit.
+
+        Raises:
+            UpstreamError: no git, git older than 2.34, or no committer identity; with what to type.
+            InputError: the repository has no commit yet.
+        """
+
+    @abstractmethod
+    async def resolve(self, ref: str) -> str:
+        """The full id of the commit that `ref` names now.
+
+        Raises:
+            InputError: there is no such commit.
+        """
+
+    @abstractmethod
+    async def tip(self, branch: str) -> str | None:
+        """The commit a branch is at, or None when there is no such branch."""
+
+    @abstractmethod
+    async def checked_out_at(self, branch: str) -> Path | None:
+        """The worktree that has the branch checked out, or None."""
+
+    @abstractmethod
+    async def missing(self, commits: Iterable[str]) -> frozenset[str]:
+        """Those of the commits that the repository does not hold. One question for all."""
+
+    @abstractmethod
+    async def is_ancestor(self, older: str, newer: str) -> bool:
+        """Whether `newer` contains `older`; a commit contains itself."""
+
+    @abstractmethod
+    async def between(self, older: str, newer: str) -> tuple[str, ...]:
+        """The commits in `newer` that are not in `older`, newest first, as `<short id> <subject>`."""
+
+    @abstractmethod
+    async def message(self, commit: str) -> str:
+        """A commit's message without trailing white space."""
+
+    @abstractmethod
+    async def files(self, commit: str) -> dict[str, bytes]:
+        """The commit's tree as path → content; a link's content is its target. For tests and
+        small trees."""
+
+    @abstractmethod
+    async def uncommitted(self, folder: Path) -> tuple[str, ...]:
+        """The paths with uncommitted changes in the working tree around `folder`; takes no lock."""

@@ -1,0 +1,388 @@
+"""The ledger's documents: what each holds, where it lies, and its JSON form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from enum import Enum
+from typing import TypeVar
+
+from agl.ports.errors import CorruptDocument, NewerFormat
+from agl.ports.ids import Label, ProjectName, Scope
+from agl.ports.models import Usage
+from agl.ports.store import Address, Document
+
+FORMAT = 1
+"""The number in each document. A newer one is refused; an older one will be migrated on reading."""
+
+_T = TypeVar("_T")
+_E = TypeVar("_E", bound=Enum)
+
+
+class Kind(Enum):
+    """What an entry records. The values are stored text: never renamed."""
+
+    STEP = "step"
+    VERIFY = "verify"
+    ASK = "ask"
+    RECORD = "record"
+    CHILD = "child"
+    CUT = "cut"
+
+
+class OutcomeKind(Enum):
+    """How a workflow came to an end. The values are stored text: never renamed."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    LIMIT = "limit"
+    NEEDS_ANSWER = "needs_answer"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What was asked for, written before anything is made. `base` is the pinned commit."""
+
+    workflow: str
+    version: str
+    source: str
+    label: str
+    base_ref: str
+    base: str
+    branch: str
+    params: Mapping[str, object]
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """The time from one change of the workflow's source to the next. `files` are the outside files
+    that roles took in, each with its digest."""
+
+    number: int
+    source: str
+    files: Mapping[str, str]
+    started: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One recorded fact of a scope. `value` is JSON; `terms` are the digests of the parts of the
+    fingerprint; `given` is the head that a verdict's task had last been handed; `copy_of` is the
+    number of the older entry that this one repeats in a new epoch; `cut_from` holds, for a cut, the
+    first number of each epoch that is out of use."""
+
+    kind: Kind
+    name: str
+    epoch: int
+    number: int
+    fingerprint: str
+    ordinal: int
+    value: object
+    head_before: str
+    head_after: str
+    started: datetime
+    finished: datetime
+    attempts: tuple[str, ...] = ()
+    model: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    terms: Mapping[str, str] = field(default_factory=dict)
+    given: str | None = None
+    copy_of: int | None = None
+    cut_from: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the workflow ended, never written by a signal. `head` is the tip of the run's branch;
+    `questions` are the titles of open ones; `failure` is a traceback of the author's own code."""
+
+    kind: OutcomeKind
+    exit_code: int
+    message: str
+    head: str
+    ended: datetime
+    questions: tuple[str, ...] = ()
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What one attempt of a step used so far, so that a killed attempt still counts."""
+
+    attempt: str
+    namespace: str
+    step: str
+    model: str
+    usage: Usage
+    started: datetime
+    updated: datetime
+
+
+def runs_folder(project: ProjectName) -> Address:
+    return ("projects", project, "runs")
+
+
+def run_folder(project: ProjectName, label: Label) -> Address:
+    return (*runs_folder(project), label)
+
+
+def scope_folder(scope: Scope) -> Address:
+    """The folder of a run's own documents, or of a child's below it."""
+    inner = tuple(part for name in scope.path for part in ("worktrees", name))
+    return (*run_folder(scope.project, scope.label), *inner)
+
+
+def entry_address(scope: Scope, entry: Entry) -> Address:
+    name = f"{entry.number:06d}-{entry.fingerprint}"
+    if entry.kind is Kind.STEP:
+        return (*scope_folder(scope), "steps", entry.name, name)
+    return (*scope_folder(scope), "facts", name)
+
+
+def text_of(moment: datetime) -> str:
+    """A time as ISO 8601 in UTC."""
+    return moment.astimezone(timezone.utc).isoformat()
+
+
+def run_to_json(run: RunRecord) -> Document:
+    return {
+        "format": FORMAT,
+        "workflow": run.workflow,
+        "version": run.version,
+        "source": run.source,
+        "label": run.label,
+        "base_ref": run.base_ref,
+        "base": run.base,
+        "branch": run.branch,
+        "params": dict(run.params),
+        "created": text_of(run.created),
+    }
+
+
+def run_from_json(document: Document, where: str) -> RunRecord:
+    read = _Reader(document, where)
+    return RunRecord(
+        workflow=read.text("workflow"),
+        version=read.text("version"),
+        source=read.text("source"),
+        label=read.text("label"),
+        base_ref=read.text("base_ref"),
+        base=read.text("base"),
+        branch=read.text("branch"),
+        params=read.mapping("params"),
+        created=read.moment("created"),
+    )
+
+
+def epoch_to_json(epoch: Epoch) -> Document:
+    return {
+        "format": FORMAT,
+        "number": epoch.number,
+        "source": epoch.source,
+        "files": dict(epoch.files),
+        "started": text_of(epoch.started),
+    }
+
+
+def epoch_from_json(document: Document, where: str) -> Epoch:
+    read = _Reader(document, where)
+    return Epoch(
+        number=read.whole("number"),
+        source=read.text("source"),
+        files=read.texts("files"),
+        started=read.moment("started"),
+    )
+
+
+def entry_to_json(entry: Entry) -> Document:
+    return {
+        "format": FORMAT,
+        "kind": entry.kind.value,
+        "name": entry.name,
+        "epoch": entry.epoch,
+        "number": entry.number,
+        "fingerprint": entry.fingerprint,
+        "ordinal": entry.ordinal,
+        "value": entry.value,
+        "head_before": entry.head_before,
+        "head_after": entry.head_after,
+        "started": text_of(entry.started),
+        "finished": text_of(entry.finished),
+        "attempts": list(entry.attempts),
+        "model": entry.model,
+        "usage": usage_to_json(entry.usage),
+        "terms": dict(entry.terms),
+        "given": entry.given,
+        "copy_of": entry.copy_of,
+        "cut_from": {str(epoch): number for epoch, number in entry.cut_from.items()},
+    }
+
+
+def entry_from_json(document: Document, where: str) -> Entry:
+    read = _Reader(document, where)
+    cuts = read.mapping("cut_from")
+    if not all(key.isdecimal() and type(value) is int for key, value in cuts.items()):
+        raise CorruptDocument(f"{where}: 'cut_from' is not a table of numbers")
+    return Entry(
+        kind=read.member("kind", Kind),
+        name=read.text("name"),
+        epoch=read.whole("epoch"),
+        number=read.whole("number"),
+        fingerprint=read.text("fingerprint"),
+        ordinal=read.whole("ordinal"),
+        value=read.anything("value"),
+        head_before=read.text("head_before"),
+        head_after=read.text("head_after"),
+        started=read.moment("started"),
+        finished=read.moment("finished"),
+        attempts=read.list_of_texts("attempts"),
+        model=read.text_or_none("model"),
+        usage=read.usage("usage"),
+        terms=read.texts("terms"),
+        given=read.text_or_none("given"),
+        copy_of=read.whole_or_none("copy_of"),
+        cut_from={int(key): value for key, value in cuts.items() if isinstance(value, int)},
+    )
+
+
+def outcome_to_json(outcome: Outcome) -> Document:
+    return {
+        "format": FORMAT,
+        "kind": outcome.kind.value,
+        "exit_code": outcome.exit_code,
+        "message": outcome.message,
+        "head": outcome.head,
+        "ended": text_of(outcome.ended),
+        "questions": list(outcome.questions),
+        "failure": outcome.failure,
+    }
+
+
+def outcome_from_json(document: Document, where: str) -> Outcome:
+    read = _Reader(document, where)
+    return Outcome(
+        kind=read.member("kind", OutcomeKind),
+        exit_code=read.whole("exit_code"),
+        message=read.text("message"),
+        head=read.text("head"),
+        ended=read.moment("ended"),
+        questions=read.list_of_texts("questions"),
+        failure=read.text_or_none("failure"),
+    )
+
+
+def spending_to_json(spending: Spending) -> Document:
+    return {
+        "format": FORMAT,
+        "attempt": spending.attempt,
+        "namespace": spending.namespace,
+        "step": spending.step,
+        "model": spending.model,
+        "usage": usage_to_json(spending.usage),
+        "started": text_of(spending.started),
+        "updated": text_of(spending.updated),
+    }
+
+
+def spending_from_json(document: Document, where: str) -> Spending:
+    read = _Reader(document, where)
+    return Spending(
+        attempt=read.text("attempt"),
+        namespace=read.text("namespace"),
+        step=read.text("step"),
+        model=read.text("model"),
+        usage=read.usage("usage"),
+        started=read.moment("started"),
+        updated=read.moment("updated"),
+    )
+
+
+def usage_to_json(usage: Usage) -> Document:
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "cost_usd": usage.cost_usd,
+    }
+
+
+class _Reader:
+    """Takes a document apart and names the file and the field when one does not fit."""
+
+    def __init__(self, document: Document, where: str) -> None:
+        self._document = document
+        self._where = where
+        written = document.get("format")
+        if type(written) is not int:
+            raise CorruptDocument(f"{where}: no format number")
+        if written > FORMAT:
+            raise NewerFormat(
+                f"{where} was written by a newer AGL (format {written}, this one reads {FORMAT});"
+                " upgrade AGL"
+            )
+
+    def anything(self, name: str) -> object:
+        if name not in self._document:
+            raise CorruptDocument(f"{self._where}: {name!r} is missing")
+        return self._document[name]
+
+    def _typed(self, name: str, kind: type[_T]) -> _T:
+        value = self.anything(name)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise CorruptDocument(f"{self._where}: {name!r} is not a {kind.__name__}")
+        return value
+
+    def text(self, name: str) -> str:
+        return self._typed(name, str)
+
+    def text_or_none(self, name: str) -> str | None:
+        return None if self.anything(name) is None else self.text(name)
+
+    def whole(self, name: str) -> int:
+        return self._typed(name, int)
+
+    def whole_or_none(self, name: str) -> int | None:
+        return None if self.anything(name) is None else self.whole(name)
+
+    def mapping(self, name: str) -> dict[str, object]:
+        return {str(key): value for key, value in self._typed(name, dict).items()}
+
+    def texts(self, name: str) -> dict[str, str]:
+        mapping = self.mapping(name)
+        if not all(isinstance(value, str) for value in mapping.values()):
+            raise CorruptDocument(f"{self._where}: {name!r} holds something else than text")
+        return {key: str(value) for key, value in mapping.items()}
+
+    def list_of_texts(self, name: str) -> tuple[str, ...]:
+        values = self._typed(name, list)
+        if not all(isinstance(value, str) for value in values):
+            raise CorruptDocument(f"{self._where}: {name!r} holds something else than text")
+        return tuple(values)
+
+    def moment(self, name: str) -> datetime:
+        try:
+            moment = datetime.fromisoformat(self.text(name))
+        except ValueError as error:
+            raise CorruptDocument(f"{self._where}: {name!r} is not a time") from error
+        if moment.tzinfo is None:
+            raise CorruptDocument(f"{self._where}: {name!r} has no time zone")
+        return moment
+
+    def member(self, name: str, kind: type[_E]) -> _E:
+        text = self.text(name)
+        try:
+            return kind(text)
+        except ValueError as error:
+            raise CorruptDocument(f"{self._where}: {name!r} is {text!r}") from error
+
+    def usage(self, name: str) -> Usage:
+        inner = self.mapping(name)
+        cost = inner.get("cost_usd")
+        counts = [inner.get(key) for key in ("input_tokens", "output_tokens", "cached_tokens")]
+        numbers = [count for count in counts if type(count) is int]
+        if len(numbers) != 3 or not (cost is None or isinstance(cost, int | float)):
+            raise CorruptDocument(f"{self._where}: {name!r} is not a usage")
+        return Usage(numbers[0], numbers[1], numbers[2], None if cost is None else float(cost))

@@ -1,0 +1,139 @@
+"""Screens: what a workflow shows, and the one way it asks a person."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from agl.ports.events import Event
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Row:
+    """Cells side by side. Takes texts; a plain str is a Text."""
+
+    cells: tuple[Text, ...]
+
+    def __init__(self, *cells: Text | str) -> None:
+        object.__setattr__(self, "cells", tuple(_text(cell) for cell in cells))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Rows:
+    """A table. Takes rows, or sequences of cells."""
+
+    rows: tuple[Row, ...]
+
+    def __init__(self, rows: Sequence[Row | Sequence[Text | str]]) -> None:
+        made = tuple(row if isinstance(row, Row) else Row(*row) for row in rows)
+        object.__setattr__(self, "rows", made)
+
+
+Component = Text | Row | Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Generic[T_co]):
+    """An answer to pick. The label is what is shown, recorded, and looked up again on a resume."""
+
+    label: str
+    value: T_co
+
+
+@dataclass(frozen=True, slots=True)
+class TextInput(Generic[T_co]):
+    """An answer to type; `maps` makes a value of it and must be pure."""
+
+    label: str
+    maps: Callable[[str], T_co] = field(compare=False, repr=False)
+
+
+Response = Choice[T_co] | TextInput[T_co]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Screen(Generic[T_co]):
+    """A title, a body, and for a question the possible responses. A plain str is a Text."""
+
+    title: str
+    body: tuple[Component, ...]
+    responses: tuple[Response[T_co], ...]
+
+    def __init__(
+        self,
+        title: str,
+        *body: Component | str,
+        responses: Sequence[Response[T_co]] = (),
+    ) -> None:
+        object.__setattr__(self, "title", title)
+        parts = tuple(Text(part) if isinstance(part, str) else part for part in body)
+        object.__setattr__(self, "body", parts)
+        object.__setattr__(self, "responses", tuple(responses))
+
+
+def _text(cell: Text | str) -> Text:
+    return Text(cell) if isinstance(cell, str) else cell
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """The person picked the choice with this label."""
+
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """The person typed this into the text input with this label."""
+
+    label: str
+    text: str
+
+
+Answer = Picked | Typed
+
+
+class Terminal(ABC):
+    """The person's side. Open as an async context around a workflow's function and nothing else."""
+
+    @abstractmethod
+    async def __aenter__(self) -> Terminal:
+        """Takes the display."""
+
+    @abstractmethod
+    async def __aexit__(self, *exc: object) -> None:
+        """Gives the display back; never swallows an exception."""
+
+    @abstractmethod
+    def tell(self, event: Event) -> None:
+        """Progress. Cheap, never raises, allowed also outside the context."""
+
+    @abstractmethod
+    def show(self, view: Callable[[], Screen[object]]) -> None:
+        """Puts a passive view into the one slot, in place of the last. The view is pure and may be
+        called again at any time.
+
+        Raises:
+            InternalError: the terminal is not open.
+        """
+
+    @abstractmethod
+    async def ask(self, view: Callable[[], Screen[object]], *, priority: int = 0) -> Answer:
+        """Asks and waits: the highest priority first, in order of asking within one.
+
+        Raises:
+            NeedsAnswer: nobody is there to answer.
+            InternalError: the terminal is not open.
+        """

@@ -1,0 +1,1 @@
+"""The machinery behind Run; not for workflow authors."""

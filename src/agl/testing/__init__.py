@@ -1,0 +1,1 @@
+"""For workflow authors and adapter authors: the harness, and one contract suite per port."""

@@ -1,0 +1,1 @@
+"""What each port promises, as a suite that any adapter can subclass."""

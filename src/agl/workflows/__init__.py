@@ -1,0 +1,1 @@
+"""The workflows AGL ships, one package each."""

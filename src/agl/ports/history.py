@@ -55,7 +55,7 @@ class History(ABC):
 
     @abstractmethod
     async def between(self, older: str, newer: str) -> tuple[str, ...]:
-        """The commits in `newer` that are not in `older`, newest first, as `<short id> <subject>`."""
+        """The commits in `newer` that are not in `older`, newest first, as `id subject`."""
 
     @abstractmethod
     async def message(self, commit: str) -> str:

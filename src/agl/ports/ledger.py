@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from enum import Enum
 from typing import TypeVar
 
@@ -144,7 +144,7 @@ def entry_address(scope: Scope, entry: Entry) -> Address:
 
 def text_of(moment: datetime) -> str:
     """A time as ISO 8601 in UTC."""
-    return moment.astimezone(timezone.utc).isoformat()
+    return moment.astimezone(UTC).isoformat()
 
 
 def run_to_json(run: RunRecord) -> Document:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 
 Address = tuple[str, ...]
-"""The parts of a document's place, without an ending: `("projects", "shop", "runs", "fix", "run")`."""
+"""The parts of a document's place, without an ending: `("projects", "x", "runs", "y", "run")`."""
 
 Document = Mapping[str, object]
 """A JSON object."""

@@ -11,8 +11,8 @@ from agl.ports.processes import Marker
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the build said. `status` is its exit status, `tail` the end of its output in the order in
-    which it came, `note` a remark of AGL's own (that it ran out of time, say)."""
+    """What the build said. `status` is its exit status, `tail` the end of its output in the order
+    in which it came, `note` a remark of AGL's own (that it ran out of time, say)."""
 
     passed: bool
     status: int

@@ -1,0 +1,139 @@
+"""Which recorded entries count: epochs, the live chain, its tip, and cuts. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from agl.ports.ledger import Entry, Kind
+
+ON_CHAIN = frozenset({Kind.STEP, Kind.VERIFY, Kind.CHILD})
+"""Kinds that start somewhere on the chain; answers and records hold wherever the chain goes."""
+
+_Key = tuple[Kind, str, int]
+
+
+class Chain:
+    """The entries of one scope as this epoch sees them.
+
+    `base` is where the scope started; `gone` are commits that the repository no longer holds: an
+    entry that needs one of them counts as not recorded.
+    """
+
+    def __init__(
+        self,
+        base: str,
+        epoch: int,
+        entries: Iterable[Entry] = (),
+        gone: frozenset[str] = frozenset(),
+    ) -> None:
+        self._base = base
+        self._epoch = epoch
+        self._gone = gone
+        self._entries = {entry.number: entry for entry in entries}
+        self._last = max(self._entries, default=0)
+        self._order()
+
+    @property
+    def tip(self) -> str:
+        """The commit where whatever has to run starts, and where the branch stands at the end."""
+        return self._tip
+
+    @property
+    def next_number(self) -> int:
+        return self._last + 1
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries in the order of their numbers, whether they count or not."""
+        return tuple(self._entries[number] for number in sorted(self._entries))
+
+    @property
+    def live(self) -> tuple[Entry, ...]:
+        """The entries of the live chain, in order."""
+        return tuple(self._live.values())
+
+    def add(self, entry: Entry) -> None:
+        """Takes in an entry that was just written; its number is the next one."""
+        self._entries[entry.number] = entry
+        self._last = max(self._last, entry.number)
+        if entry.kind is Kind.CUT:
+            self._order()
+        else:
+            self._place(entry)
+
+    def drop(self, entry: Entry) -> None:
+        """Forgets an entry that cannot be used; what followed on its commit leaves the chain."""
+        del self._entries[entry.number]
+        self._order()
+
+    def find(
+        self, kind: Kind, fingerprint: str, ordinal: int, given: str | None = None
+    ) -> Entry | None:
+        """The entry that answers this, or None: for steps and verdicts one of the live chain, for
+        answers and records one of any epoch; the newest first."""
+        pool = self._live if kind in ON_CHAIN else self._entries
+        for number in reversed(self._index.get((kind, fingerprint, ordinal), [])):
+            entry = pool.get(number)
+            if entry is not None and (kind is not Kind.VERIFY or entry.given == given):
+                return entry
+        return None
+
+    def adoptable(self, kind: Kind, fingerprint: str, ordinal: int) -> Entry | None:
+        """The newest entry of an older epoch that answers this and starts at the tip, or None."""
+        for number in reversed(self._index.get((kind, fingerprint, ordinal), [])):
+            entry = self._entries.get(number)
+            if (
+                entry is not None
+                and entry.epoch < self._epoch
+                and entry.head_before == self._tip
+                and self._counts(entry)
+            ):
+                return entry
+        return None
+
+    def cut_from(self, name: str, nth: int) -> Mapping[int, int]:
+        """For each epoch, the number of its nth step of that name: where a cut would begin. In this
+        epoch only the live chain is looked at; empty when there is no such step."""
+        found: dict[int, int] = {}
+        counts: dict[int, int] = defaultdict(int)
+        for entry in self.entries:
+            if entry.kind is not Kind.STEP or entry.name != name or not self._counts(entry):
+                continue
+            if entry.epoch == self._epoch and entry.number not in self._live:
+                continue
+            counts[entry.epoch] += 1
+            if counts[entry.epoch] == nth:
+                found[entry.epoch] = entry.number
+        return found
+
+    def _order(self) -> None:
+        self._tip = self._base
+        self._heads = {self._base}
+        self._live: dict[int, Entry] = {}
+        self._index: dict[_Key, list[int]] = defaultdict(list)
+        self._cuts = [entry for entry in self._entries.values() if entry.kind is Kind.CUT]
+        for entry in self.entries:
+            self._place(entry)
+
+    def _place(self, entry: Entry) -> None:
+        self._index[entry.kind, entry.fingerprint, entry.ordinal].append(entry.number)
+        if (
+            entry.kind in ON_CHAIN
+            and entry.epoch == self._epoch
+            and entry.head_before in self._heads
+            and self._counts(entry)
+        ):
+            self._live[entry.number] = entry
+            if entry.head_after != entry.head_before:
+                self._heads.add(entry.head_after)
+                self._tip = entry.head_after
+
+    def _counts(self, entry: Entry) -> bool:
+        """Whether no cut put the entry out of use and its commits are there."""
+        if entry.head_after in self._gone or entry.head_before in self._gone:
+            return False
+        return not any(
+            cut.cut_from.get(entry.epoch, cut.number) <= entry.number < cut.number
+            for cut in self._cuts
+        )

@@ -1,0 +1,51 @@
+"""What a run's workflow is made of, as one digest."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from agl.ports.errors import InputError
+from agl.sdk._engine import fingerprints
+
+GONE = "gone"
+"""Stands for the digest of a file that is not there."""
+
+
+def source_of(module: str) -> str:
+    """The digest of the package that the workflow's module lies in, with its prompts; of the module
+    alone when it lies in no package; and of the rules by which AGL makes fingerprints.
+
+    Raises:
+        InputError: the module has no file.
+    """
+    loaded = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None)
+    if file is None:
+        raise InputError(f"module {module!r} has no file, so a change of it could not be noticed")
+    package = getattr(loaded, "__package__", "") or ""
+    here = Path(file)
+    if not package:
+        content = {"": digest_of(here)}
+    else:
+        content = {
+            path.relative_to(here.parent).as_posix(): digest_of(path)
+            for path in sorted(here.parent.rglob("*"))
+            if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"
+        }
+    return fingerprints.digest({"fingerprints": fingerprints.FORMAT, "files": content})
+
+
+def digests_of(files: Iterable[str]) -> Mapping[str, str]:
+    """The present digest of each outside file."""
+    return {file: digest_of(Path(file)) for file in sorted(set(files))}
+
+
+def digest_of(file: Path) -> str:
+    """The SHA-256 of a file's content, or GONE."""
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return GONE

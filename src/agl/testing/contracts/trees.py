@@ -1,0 +1,103 @@
+"""What the suites about trees ask for: one repository, its ports, and hands to act as an agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from agl.ports.guards import Guards
+from agl.ports.history import History
+from agl.ports.ids import Label, Namespace, ProjectName, Scope
+from agl.ports.kept import Kept
+from agl.ports.workspace import Keeping, WorkspaceProvider
+
+BASE_FILES = {"calc.py": b"def add(a, b):\n    return a - b\n", "docs/notes.txt": b"notes\n"}
+"""What the first commit holds; plain files."""
+
+SCOPE = Scope(ProjectName("project"), Label("fix"))
+CHILD = SCOPE.child(Namespace("left"))
+KEEPING = Keeping(SCOPE, "step 'implement' began again")
+
+
+class TreesUnderTest(Protocol):
+    """A repository of the project `project` whose only commit, `base`, holds BASE_FILES.
+
+    It is checked out at `checkout` on the branch `main`. Untracked files called `*.ignored` are
+    ignored. The functions do what an agent with a shell does in a working tree, `checkout` too.
+    """
+
+    provider: WorkspaceProvider
+    history: History
+    kept: Kept
+    guards: Guards
+    base: str
+    checkout: Path
+
+    def another_provider(self) -> WorkspaceProvider:
+        """The provider that a new process builds over the same repository."""
+
+    def commit_in(self, tree: Path, message: str) -> str:
+        """`git add -A` and `git commit`; returns the new commit."""
+
+    def commit_ignored_in(self, tree: Path, path: str, content: bytes, message: str) -> str:
+        """Writes a file below the tree, `git add -f` of it and `git commit`; the new commit."""
+
+    def amend_in(self, tree: Path, message: str) -> str:
+        """`git add -A` and `git commit --amend`; returns the new commit."""
+
+    def reset_in(self, tree: Path, commit: str) -> None:
+        """`git reset --hard`."""
+
+    def detach_in(self, tree: Path) -> None:
+        """`git checkout --detach`."""
+
+    def branch_in(self, tree: Path, branch: str) -> None:
+        """`git checkout -b`."""
+
+    def switch_in(self, tree: Path, branch: str) -> None:
+        """`git checkout` of a branch that is there, in a clean tree."""
+
+    def stash_in(self, tree: Path) -> None:
+        """`git stash --include-untracked`."""
+
+    def nest_in(self, tree: Path, name: str, *, with_commit: bool) -> None:
+        """`git init` in a new folder of the tree that holds the file `inside.txt` with the content
+        `nested`, and on demand `git commit` of it there."""
+
+    def break_config(self) -> None:
+        """Makes the configuration that all trees share unfit for working trees."""
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """Path → content of all that lies below a folder, but for `.git`; a link's content is its
+    target, and an empty folder counts, with a slash at its end."""
+    found: dict[str, bytes] = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if name.split("/")[0] == ".git":
+            continue
+        if path.is_symlink():
+            found[name] = str(path.readlink()).encode("utf-8", "surrogateescape")
+        elif path.is_file():
+            found[name] = path.read_bytes()
+        elif not any(path.iterdir()):
+            found[name + "/"] = b""
+    return found
+
+
+async def kept_contents(repo: TreesUnderTest) -> set[bytes]:
+    """Every file's content that can be found in what is kept."""
+    contents: set[bytes] = set()
+    for item in await repo.kept.items():
+        if item.commit is not None:
+            contents.update((await repo.history.files(item.commit)).values())
+        if item.folder is not None:
+            contents.update(files_below(item.folder).values())
+    return contents
+
+
+async def can_be_found(repo: TreesUnderTest, commit: str, *branches: str) -> bool:
+    """Whether the commit is part of one of the branches or of something kept."""
+    tips = [await repo.history.tip(branch) for branch in branches]
+    tips += [item.commit for item in await repo.kept.items()]
+    return any([await repo.history.is_ancestor(commit, tip) for tip in tips if tip is not None])

@@ -1,0 +1,236 @@
+"""Child processes, and the certainty that they are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from agl.adapters.system.ending import Brood, end_all, group_is_empty, uncancelled
+from agl.adapters.system.output import Output
+from agl.adapters.system.table import Process, lineage, this_table
+from agl.ports.processes import (
+    ATTEMPT_VARIABLE,
+    RUN_VARIABLE,
+    Command,
+    Finished,
+    LineSink,
+    Marker,
+    NotStarted,
+    Processes,
+    Stream,
+    Survivor,
+)
+
+
+class SystemProcesses(Processes):
+    """Children of this process. `grace_s` lies between TERM and KILL; `drain_s` is how long a pipe
+    that outlives its child is read on."""
+
+    def __init__(self, *, grace_s: float = 2.0, drain_s: float = 0.25) -> None:
+        self._grace_s = grace_s
+        self._drain_s = drain_s
+        self._table = this_table()
+        self._tether: tuple[str, ...] | None = None
+        # Where SIGCHLD was inherited as ignored, the kernel keeps no exit status (waitpid(2)) and
+        # Python takes it to be 0.
+        if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+    async def run(self, command: Command, on_line: LineSink | None = None) -> Finished:
+        began = time.monotonic()
+        child = _Child(self._start(command), command.keep_bytes, on_line)
+        timed_out = False
+        try:
+            await asyncio.wait({child.exited}, timeout=command.timeout_s)
+            timed_out = not child.exited.done()
+        finally:
+            await uncancelled(self._finish(child))
+        return Finished(
+            status=child.exited.result(),
+            stdout=child.stdout.tail,
+            stderr=child.stderr.tail,
+            stdout_bytes=child.stdout.total_bytes,
+            stderr_bytes=child.stderr.total_bytes,
+            timed_out=timed_out,
+            duration_s=time.monotonic() - began,
+        )
+
+    async def end(self, marker: Marker) -> tuple[Survivor, ...]:
+        wanted = {os.fsencode(f"{name}={value}") for name, value in _variables(marker).items()}
+        brood = Brood()
+        names: dict[int, str] = {}
+
+        def find() -> list[Process]:
+            snapshot = self._table.look()
+            spared = lineage(snapshot, os.getpid())
+            marked = {
+                pid for pid in snapshot.keys() - spared if wanted <= self._table.environment(pid)
+            }
+            found = brood.alive(snapshot, marked, spared)
+            for process in found:
+                names.setdefault(process.pid, self._table.command(process.pid))
+            return found
+
+        ended = await uncancelled(end_all(find, self._grace_s))
+        return tuple(Survivor(process.pid, names[process.pid]) for process in ended)
+
+    def standing_in(self, folder: Path) -> tuple[Survivor, ...]:
+        resolved = folder.resolve()
+        found = []
+        for pid in sorted(self._table.look().keys() - {os.getpid()}):
+            stands = self._table.folder(pid)
+            if stands is not None and Path(stands).is_relative_to(resolved):
+                found.append(Survivor(pid, self._table.command(pid)))
+        return tuple(found)
+
+    async def _finish(self, child: _Child) -> None:
+        if child.exited.done():
+            await child.drained(self._drain_s)
+        if not (child.exited.done() and group_is_empty(child.pid)):
+            await self._end_family(child)
+        await child.exited
+        await child.drained(self._drain_s)
+        child.close()
+
+    async def _end_family(self, child: _Child) -> None:
+        """Ends the child with its session, and what descends from it as long as it lives."""
+        brood = Brood()
+
+        def find() -> list[Process]:
+            snapshot = self._table.look()
+            family = {
+                process.pid
+                for process in snapshot.values()
+                if child.pid in (process.pid, process.group, process.session)
+            }
+            return brood.alive(snapshot, family, spared=set())
+
+        await end_all(find, self._grace_s, group=child.pid)
+
+    def _start(self, command: Command) -> subprocess.Popen[bytes]:
+        program = command.argv[0]
+        argv = command.argv
+        if command.dies_with_agl and (tether := self._pdeathsig()):
+            if not _is_there(command):
+                raise NotStarted(program, "there is no such program", missing=True)
+            argv = (*tether, *argv)
+        with ExitStack() as stack:
+            try:
+                stdin: IO[bytes] | int = subprocess.DEVNULL
+                if command.stdin:
+                    stdin = stack.enter_context(tempfile.TemporaryFile())
+                    stdin.write(command.stdin)
+                    stdin.seek(0)
+                return subprocess.Popen(
+                    argv,
+                    cwd=command.cwd,
+                    env=_environment(command),
+                    stdin=stdin,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    bufsize=0,
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                if not command.cwd.is_dir():
+                    raise NotStarted(program, f"there is no folder {str(command.cwd)!r}") from error
+                reason = getattr(error, "strerror", None) or str(error)
+                missing = isinstance(error, FileNotFoundError)
+                raise NotStarted(program, reason, missing=missing) from error
+
+    def _pdeathsig(self) -> tuple[str, ...]:
+        """What to put before a command so that the kernel kills it when this process dies."""
+        if self._tether is None:
+            self._tether = ()
+            setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+            if setpriv is not None:
+                tether = (setpriv, "--pdeathsig", "KILL", "--")
+                # busybox's setpriv, and util-linux before 2.33, do not know the option.
+                probe = subprocess.run((*tether, "true"), capture_output=True, check=False)
+                if probe.returncode == 0:
+                    self._tether = tether
+        return self._tether
+
+
+class _Child:
+    """A started process with its pipes and its exit."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], keep_bytes: int, on_line: LineSink | None
+    ) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.pid = process.pid
+        self.exited = _exit_of(process)
+        self.stdout, self.stderr = (
+            Output(pipe, keep_bytes, on_line and partial(on_line, stream))
+            for stream, pipe in ((Stream.STDOUT, process.stdout), (Stream.STDERR, process.stderr))
+        )
+
+    async def drained(self, within_s: float) -> None:
+        """Both pipes at their end, or the time over."""
+        open_ones = {out.ended for out in (self.stdout, self.stderr) if not out.ended.done()}
+        if open_ones:
+            await asyncio.wait(open_ones, timeout=within_s)
+
+    def close(self) -> None:
+        self.stdout.close()
+        self.stderr.close()
+
+
+def _exit_of(process: subprocess.Popen[bytes]) -> asyncio.Future[int]:
+    loop = asyncio.get_running_loop()
+    exited: asyncio.Future[int] = loop.create_future()
+    try:
+        handle = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # macOS; Linux before 5.3
+        threading.Thread(
+            target=lambda: loop.call_soon_threadsafe(exited.set_result, process.wait()),
+            daemon=True,
+        ).start()
+        return exited
+
+    def reap() -> None:
+        loop.remove_reader(handle)
+        os.close(handle)
+        exited.set_result(process.wait())
+
+    loop.add_reader(handle, reap)
+    return exited
+
+
+def _variables(marker: Marker) -> dict[str, str]:
+    variables = {RUN_VARIABLE: marker.run}
+    if marker.attempt is not None:
+        variables[ATTEMPT_VARIABLE] = marker.attempt
+    return variables
+
+
+def _environment(command: Command) -> Mapping[str, str]:
+    if command.marker is None:
+        return command.env
+    inherited = {
+        name: value
+        for name, value in command.env.items()
+        if name not in (RUN_VARIABLE, ATTEMPT_VARIABLE)
+    }
+    return inherited | _variables(command.marker)
+
+
+def _is_there(command: Command) -> bool:
+    program = command.argv[0]
+    if "/" in program:
+        return os.access(command.cwd / program, os.X_OK)
+    return shutil.which(program, path=command.env.get("PATH", os.defpath)) is not None

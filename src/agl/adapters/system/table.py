@@ -1,0 +1,166 @@
+"""The system's processes at one moment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_COMMAND_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """`started` tells two processes that had the same pid apart."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    started: float
+
+
+Snapshot = Mapping[int, Process]
+"""The living processes by pid; a zombie is none of them."""
+
+
+class ProcessTable(ABC):
+    """What can be asked about any process. A process that is gone, or another user's, answers with
+    nothing."""
+
+    @abstractmethod
+    def look(self) -> Snapshot: ...
+
+    @abstractmethod
+    def environment(self, pid: int) -> frozenset[bytes]:
+        """`NAME=value` each, as the program was started with."""
+
+    @abstractmethod
+    def folder(self, pid: int) -> str | None:
+        """The working folder, resolved."""
+
+    @abstractmethod
+    def command(self, pid: int) -> str:
+        """The start of the command line."""
+
+
+def this_table() -> ProcessTable:
+    if sys.platform == "linux":
+        return ProcTable()
+    return PsutilTable()
+
+
+def descendants(snapshot: Snapshot, roots: Iterable[int]) -> set[int]:
+    """The children of the roots and their children, as far as no parent in between has died."""
+    children: dict[int, list[int]] = {}
+    for process in snapshot.values():
+        children.setdefault(process.parent, []).append(process.pid)
+    found: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        for child in children.get(waiting.pop(), ()):
+            if child not in found:
+                found.add(child)
+                waiting.append(child)
+    return found
+
+
+def lineage(snapshot: Snapshot, pid: int) -> set[int]:
+    """The process and its ancestors."""
+    found: set[int] = set()
+    while pid in snapshot and pid not in found:
+        found.add(pid)
+        pid = snapshot[pid].parent
+    return found | {pid}
+
+
+class ProcTable(ProcessTable):
+    """Linux, proc(5)."""
+
+    def look(self) -> Snapshot:
+        snapshot = {}
+        with os.scandir("/proc") as entries:
+            pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
+        for pid in pids:
+            if (process := _stat(pid)) is not None:
+                snapshot[pid] = process
+        return snapshot
+
+    def environment(self, pid: int) -> frozenset[bytes]:
+        return frozenset(_read(f"/proc/{pid}/environ").split(b"\0"))
+
+    def folder(self, pid: int) -> str | None:
+        try:
+            return str(Path(f"/proc/{pid}/cwd").readlink())
+        except OSError:
+            return None
+
+    def command(self, pid: int) -> str:
+        words = _read(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" ")
+        return words.decode(errors="replace")[:_COMMAND_CHARS]
+
+
+def _read(path: str) -> bytes:
+    try:
+        with Path(path).open("rb", buffering=0) as file:
+            return file.read() or b""
+    except OSError:
+        return b""
+
+
+def _stat(pid: int) -> Process | None:
+    # The second field, the program's name in brackets, may itself hold brackets and spaces.
+    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    if not fields or fields[0] in (b"Z", b"X"):
+        return None
+    parent, group, session = map(int, fields[1:4])
+    return Process(pid, parent, group, session, started=float(fields[19]))
+
+
+class PsutilTable(ProcessTable):
+    """Systems without /proc."""
+
+    def __init__(self) -> None:
+        import psutil  # type: ignore[import-untyped]
+
+        self._psutil = psutil
+
+    def look(self) -> Snapshot:
+        snapshot = {}
+        for process in self._psutil.process_iter(["ppid", "status", "create_time"]):
+            if process.info["status"] == self._psutil.STATUS_ZOMBIE:
+                continue
+            try:
+                group, session = os.getpgid(process.pid), os.getsid(process.pid)
+            except OSError:
+                group = session = -1
+            snapshot[process.pid] = Process(
+                process.pid,
+                process.info["ppid"] or 0,
+                group,
+                session,
+                started=process.info["create_time"] or 0.0,
+            )
+        return snapshot
+
+    def environment(self, pid: int) -> frozenset[bytes]:
+        try:
+            pairs = self._psutil.Process(pid).environ().items()
+        except (self._psutil.Error, OSError):
+            return frozenset()
+        return frozenset(os.fsencode(f"{name}={value}") for name, value in pairs)
+
+    def folder(self, pid: int) -> str | None:
+        try:
+            return str(self._psutil.Process(pid).cwd())
+        except (self._psutil.Error, OSError):
+            return None
+
+    def command(self, pid: int) -> str:
+        try:
+            return " ".join(self._psutil.Process(pid).cmdline())[:_COMMAND_CHARS]
+        except (self._psutil.Error, OSError):
+            return ""

@@ -105,6 +105,18 @@ class Typed:
 Answer = Picked | Typed
 
 
+def answer_meant(screen: Screen[T], text: str) -> Answer | None:
+    """The answer that a text gives: the choice with that label, else the first text input with it
+    typed in, else None."""
+    for response in screen.responses:
+        if isinstance(response, Choice) and response.label == text:
+            return Picked(text)
+    for response in screen.responses:
+        if isinstance(response, TextInput):
+            return Typed(response.label, text)
+    return None
+
+
 class Terminal(ABC):
     """The person's side. Open as an async context around a workflow's function and nothing else."""
 

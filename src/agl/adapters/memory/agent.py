@@ -1,0 +1,138 @@
+"""An agent whose every move a test writes down."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agl.ports.agents import (
+    Acted,
+    AgentEvent,
+    AgentOutcome,
+    AgentRunner,
+    AgentTask,
+    Said,
+    Spent,
+)
+from agl.ports.errors import InternalError
+from agl.ports.ids import Scope
+from agl.ports.models import Capability, ModelId, Usage
+from agl.ports.scripts import NO_SCRIPT_TEXT, sample_of, script_keys
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """One turn of an agent, in this order: lines of `activity`, `usage`, `files` written into the
+    tree (None deletes), `calls` of tools, then `fails` (met once, like an error of a script), the
+    `report` handed to the role's reporting tool, and what it `says`."""
+
+    files: Mapping[str, str | bytes | None] = field(default_factory=dict)
+    report: object | None = None
+    calls: Sequence[tuple[str, object]] = ()
+    says: str = NO_SCRIPT_TEXT
+    activity: Sequence[str] = ()
+    usage: Usage | None = None
+    fails: Exception | None = None
+
+
+AgentFunction = Callable[[AgentTask, Callable[[AgentEvent], None]], Awaitable[str | None]]
+"""Plays a step by itself and returns what the agent says."""
+
+Plays = Mapping[str, Play | Sequence[Play] | AgentFunction] | AgentFunction
+
+
+class MemoryAgent(AgentRunner):
+    """Plays steps by their keys, which are those of a script (`agl.ports.scripts`); one function
+    may play them all. Between the plays of a sequence the task's follow-up is asked. A step with no
+    key hands in one report made from its schema. `ran` holds the keys of the steps it was given,
+    `tasks` the tasks themselves."""
+
+    def __init__(self, plays: Plays | None = None) -> None:
+        self._plays: Plays = {} if plays is None else plays
+        self._failed: set[tuple[Scope, str, int, int]] = set()
+        self.ran: list[str] = []
+        self.tasks: list[AgentTask] = []
+
+    def capabilities(self, model: ModelId) -> frozenset[Capability]:
+        return frozenset(Capability)
+
+    def files(self, model: ModelId) -> tuple[Path, ...]:
+        return ()
+
+    async def check_ready(self, model: ModelId) -> None:
+        return None
+
+    async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
+        keys = script_keys(task.step, "/".join(task.scope.path), task.nth)
+        self.ran.append(keys[0])
+        self.tasks.append(task)
+        play = self._play_for(keys)
+        if not callable(play):
+            said = await self._turns(task, (play,) if isinstance(play, Play) else play, emit)
+            return AgentOutcome(said, task.model.name)
+        said = await play(task, emit) or ""
+        if said:
+            emit(Said(said))
+        task.follow_up()
+        return AgentOutcome(said, task.model.name)
+
+    def _play_for(self, keys: tuple[str, ...]) -> Play | Sequence[Play] | AgentFunction:
+        if callable(self._plays):
+            return self._plays
+        return next((self._plays[key] for key in keys if key in self._plays), _report_once)
+
+    async def _turns(
+        self, task: AgentTask, plays: Sequence[Play], emit: Callable[[AgentEvent], None]
+    ) -> str:
+        said = ""
+        for index, play in enumerate(plays):
+            for line in play.activity:
+                emit(Acted(line))
+            if play.usage is not None:
+                emit(Spent(play.usage))
+            for name, content in play.files.items():
+                _write(task.tree / name, content)
+            for name, arguments in play.calls:
+                await _call(task, name, arguments)
+            met = (task.scope, task.step, task.nth, index)
+            if play.fails is not None and met not in self._failed:
+                self._failed.add(met)
+                raise play.fails
+            if play.report is not None:
+                await _report(task, play.report)
+            said = play.says
+            emit(Said(said))
+            task.follow_up()
+        return said
+
+
+async def _report_once(task: AgentTask, emit: Callable[[AgentEvent], None]) -> str:
+    for tool in task.tools:
+        if tool.reports:
+            await tool.handler(sample_of(tool.schema))
+    return NO_SCRIPT_TEXT
+
+
+async def _report(task: AgentTask, payload: object) -> None:
+    names = [tool.name for tool in task.tools if tool.reports]
+    if len(names) != 1:
+        raise InternalError(
+            f"step {task.step!r} has {len(names)} reporting tools; name the one meant in `calls`"
+        )
+    await _call(task, names[0], payload)
+
+
+async def _call(task: AgentTask, name: str, arguments: object) -> None:
+    tool = next((tool for tool in task.tools if tool.name == name), None)
+    if tool is None:
+        raise InternalError(f"step {task.step!r} has no tool {name!r}; see its play")
+    await tool.handler(arguments)
+
+
+def _write(path: Path, content: str | bytes | None) -> None:
+    if content is None:
+        path.unlink()
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -1,0 +1,377 @@
+"""An agent that does what a JSON file says, offline: model `scripted:PATH`.
+
+    {"format": 1, "steps": {"fix": [TURN, …], "fix#2": […], "fix@left": […], "fix@left#2": […]}}
+
+A key is a step's name, with `@namespace` (a nested child's namespaces joined with `/`) for one
+scope and `#n` for the n-th of that name in its scope. The most exact one wins: `name@ns#n`, then
+`name@ns`, then `name#n`, then `name`. A step with no key hands in one report through each of its
+reporting tools, made from the tool's schema, and ends.
+
+A TURN is an object of any of these, met in this order:
+
+- `delay_s`: seconds to wait.
+- `error`: `{"kind": "overloaded" | "rate_limited" | "auth" | "too_long" | "dropped",
+  "retry_after_s": 1}`: the attempt fails here. It is met once while this process lives; the next
+  attempt plays the script from its start and passes by.
+- `usage`: `input_tokens`, `output_tokens`, `cached_tokens`, `cost_usd`; no price means unknown.
+- `text`: what the agent says.
+- `calls`: `{"tool": …, "arguments": {…}}` or, for what a model may send by mistake,
+  `"raw_arguments": "…"`; optionally with an `id`.
+
+A turn with text and no calls ends the agent's turn: it may then be told to go on. The script is
+played to its end in any case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agl.ports.agents import (
+    Acted,
+    AgentEvent,
+    AgentOutcome,
+    AgentRunner,
+    AgentTask,
+    AgentTool,
+    Said,
+    Spent,
+    ToolAnswer,
+    Toolbox,
+)
+from agl.ports.clock import Clock
+from agl.ports.errors import (
+    AglError,
+    AuthenticationFailed,
+    ContextTooLong,
+    InputError,
+    NotFoundError,
+    Overloaded,
+    RateLimited,
+    StreamDropped,
+)
+from agl.ports.ids import Scope
+from agl.ports.models import Capability, ModelId, Usage
+from agl.ports.processes import Processes
+from agl.ports.scripts import NO_SCRIPT_TEXT, sample_of, script_keys
+
+FORMAT = 1
+_KEY = re.compile(r"[^@#]+(@[^@#]+)?(#[1-9][0-9]*)?")
+_KINDS = ("overloaded", "rate_limited", "auth", "too_long", "dropped")
+_MAX_LINE = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool. `arguments` None: what came was no JSON object."""
+
+    tool: str
+    arguments: Mapping[str, object] | None
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How a vendor would have failed."""
+
+    kind: str
+    retry_after_s: float | None = None
+
+    def error(self) -> AglError:
+        said = f"scripted: {self.kind}"
+        match self.kind:
+            case "overloaded":
+                return Overloaded(said, retry_after_s=self.retry_after_s)
+            case "rate_limited":
+                return RateLimited(said, retry_after_s=self.retry_after_s)
+            case "dropped":
+                return StreamDropped(said, retry_after_s=self.retry_after_s)
+            case "auth":
+                return AuthenticationFailed(said)
+            case _:
+                return ContextTooLong(said)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One answer of the scripted model."""
+
+    delay_s: float = 0
+    failure: Failure | None = None
+    usage: Usage | None = None
+    text: str | None = None
+    calls: tuple[Call, ...] = ()
+
+
+Script = Mapping[str, tuple[Turn, ...]]
+
+
+class ScriptedRunner(AgentRunner):
+    """Plays scripts with the tools of the toolbox and those of the task."""
+
+    def __init__(self, toolbox: Toolbox, clock: Clock, processes: Processes) -> None:
+        self._toolbox = toolbox
+        self._clock = clock
+        self._processes = processes
+        self._failed: set[tuple[str, Scope, str, int, int]] = set()
+
+    def capabilities(self, model: ModelId) -> frozenset[Capability]:
+        return frozenset(Capability)
+
+    def files(self, model: ModelId) -> tuple[Path, ...]:
+        return (Path(model.name),)
+
+    async def check_ready(self, model: ModelId) -> None:
+        read_script(Path(model.name))
+
+    async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
+        script = read_script(Path(task.model.name))
+        keys = script_keys(task.step, "/".join(task.scope.path), task.nth)
+        turns = next((script[key] for key in keys if key in script), None)
+        tools = {tool.name: tool for tool in (*self._toolbox(task), *task.tools)}
+        try:
+            if turns is None:
+                turns = (_report_once(tools),)
+            text = await self._play(task, turns, tools, emit)
+        finally:
+            await _to_its_end(self._processes.end(task.marker))
+        return AgentOutcome(text, task.model.name)
+
+    async def _play(
+        self,
+        task: AgentTask,
+        turns: Sequence[Turn],
+        tools: Mapping[str, AgentTool],
+        emit: Callable[[AgentEvent], None],
+    ) -> str:
+        said = ""
+        for index, turn in enumerate(turns):
+            if turn.delay_s:
+                await self._clock.sleep(turn.delay_s)
+            self._fail_once(turn.failure, (task.model.name, task.scope, task.step, task.nth, index))
+            if turn.usage is not None:
+                emit(Spent(turn.usage))
+            if turn.text is not None:
+                said = turn.text
+                emit(Said(said))
+            for call in turn.calls:
+                await _call(tools, call, emit)
+            if index == len(turns) - 1 or (turn.text is not None and not turn.calls):
+                task.follow_up()
+        return said
+
+    def _fail_once(self, failure: Failure | None, met: tuple[str, Scope, str, int, int]) -> None:
+        if failure is not None and met not in self._failed:
+            self._failed.add(met)
+            raise failure.error()
+
+
+def _report_once(tools: Mapping[str, AgentTool]) -> Turn:
+    reports = [tool for tool in tools.values() if tool.reports]
+    samples = [(tool.name, sample_of(tool.schema)) for tool in reports]
+    calls = (Call(name, sample) for name, sample in samples if isinstance(sample, Mapping))
+    return Turn(text=NO_SCRIPT_TEXT, calls=tuple(calls))
+
+
+async def _call(
+    tools: Mapping[str, AgentTool], call: Call, emit: Callable[[AgentEvent], None]
+) -> None:
+    line = _line_about(call)
+    emit(Acted(line))
+    tool = tools.get(call.tool)
+    if tool is None:
+        answer = ToolAnswer(f"no tool {call.tool!r}; there are: {', '.join(tools)}", is_error=True)
+    elif call.arguments is None:
+        answer = ToolAnswer("the arguments are not a JSON object", is_error=True)
+    else:
+        answer = await tool.handler(call.arguments)
+    if answer.is_error:
+        emit(Acted(_short(f"{line} failed: {answer.text}")))
+
+
+def _line_about(call: Call) -> str:
+    arguments = call.arguments or {}
+    about = arguments.get("command") or arguments.get("path") or arguments.get("pattern")
+    return _short(f"{call.tool} {about}" if isinstance(about, str) else call.tool)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1] + "…"
+
+
+async def _to_its_end(work: Coroutine[object, object, object]) -> None:
+    """Awaits the work to its end, also when cancelled meanwhile, and is cancelled only then."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled
+
+
+def read_script(path: Path) -> Script:
+    """The script in the file.
+
+    Raises:
+        NotFoundError, InputError: naming the file, the place in it, and what belongs there.
+    """
+    try:
+        document = _json(path.read_bytes())
+        return _read_script(_Place(document))
+    except FileNotFoundError:
+        raise NotFoundError(f"no script {str(path)!r}; pass scripted:PATH of a JSON file") from None
+    except OSError as error:
+        raise InputError(f"script {str(path)!r} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"script {str(path)!r}: {error}") from None
+
+
+def _json(text: bytes | str) -> object:
+    """JSON as RFC 8259 has it: no NaN, no name twice in one object."""
+    try:
+        return json.loads(text, object_pairs_hook=_names_once, parse_constant=_not_json)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _names_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made: dict[str, object] = {}
+    for name, value in pairs:
+        if name in made:
+            raise ValueError(f"{name!r} stands twice in one object")
+        made[name] = value
+    return made
+
+
+def _not_json(constant: str) -> object:
+    raise ValueError(f"{constant} is not JSON")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A value in the document and the path to it, for messages."""
+
+    value: object
+    path: str = ""
+
+    def wrong(self, expected: str) -> ValueError:
+        found = json.dumps(self.value)
+        found = found if len(found) <= 40 else found[:39] + "…"
+        return ValueError(f"{self.path or 'the document'}: expected {expected}, found {found}")
+
+    def _inner(self, name: str, value: object) -> _Place:
+        return _Place(value, f"{self.path}.{name}" if self.path else name)
+
+    def fields(self, *allowed: str) -> dict[str, _Place]:
+        """The object's fields; with `allowed`, no other may be there."""
+        if not isinstance(self.value, dict):
+            raise self.wrong("an object")
+        for name in self.value:
+            if allowed and name not in allowed:
+                raise ValueError(
+                    f"{self.path or 'the document'}: unknown {name!r};"
+                    f" expected {', '.join(allowed)}"
+                )
+        return {name: self._inner(name, value) for name, value in self.value.items()}
+
+    def items(self) -> list[_Place]:
+        if not isinstance(self.value, list):
+            raise self.wrong("a list")
+        return [_Place(item, f"{self.path}[{index}]") for index, item in enumerate(self.value)]
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            raise self.wrong("text")
+        return self.value
+
+    def amount(self) -> float:
+        if not isinstance(self.value, int | float) or isinstance(self.value, bool):
+            raise self.wrong("a number from 0")
+        if not 0 <= self.value <= 1e9:
+            raise self.wrong("a number from 0")
+        return self.value
+
+    def count(self) -> int:
+        if not isinstance(self.value, int) or isinstance(self.value, bool) or self.value < 0:
+            raise self.wrong("a whole number from 0")
+        return self.value
+
+
+def _read_script(document: _Place) -> Script:
+    fields = document.fields()
+    written = fields.get("format")
+    if written is None or type(written.value) is not int:
+        raise ValueError(f'the document: expected "format": {FORMAT}')
+    if written.value > FORMAT:
+        raise ValueError(
+            f"format {written.value} is newer than this AGL reads ({FORMAT}); upgrade AGL"
+        )
+    if written.value != FORMAT:
+        raise written.wrong(str(FORMAT))
+    fields = document.fields("format", "steps")
+    if "steps" not in fields:
+        raise ValueError('the document: expected "steps"')
+    steps = fields["steps"].fields()
+    for key, place in steps.items():
+        if not _KEY.fullmatch(key):
+            raise ValueError(f"{place.path}: expected a key like name, name@ns, name#2, name@ns#2")
+    return {key: tuple(map(_read_turn, place.items())) for key, place in steps.items()}
+
+
+def _read_turn(place: _Place) -> Turn:
+    fields = place.fields("delay_s", "error", "usage", "text", "calls")
+    return Turn(
+        delay_s=fields["delay_s"].amount() if "delay_s" in fields else 0,
+        failure=_read_failure(fields["error"]) if "error" in fields else None,
+        usage=_read_usage(fields["usage"]) if "usage" in fields else None,
+        text=fields["text"].text() if "text" in fields else None,
+        calls=tuple(map(_read_call, fields["calls"].items())) if "calls" in fields else (),
+    )
+
+
+def _read_failure(place: _Place) -> Failure:
+    fields = place.fields("kind", "retry_after_s")
+    kind = fields.get("kind", _Place(None, f"{place.path}.kind"))
+    if kind.value not in _KINDS:
+        raise kind.wrong(f"one of {', '.join(_KINDS)}")
+    after = fields.get("retry_after_s")
+    return Failure(kind.text(), None if after is None else after.amount())
+
+
+def _read_usage(place: _Place) -> Usage:
+    fields = place.fields("input_tokens", "output_tokens", "cached_tokens", "cost_usd")
+    cost = fields.pop("cost_usd", None)
+    counts = {name: field.count() for name, field in fields.items()}
+    return Usage(**counts, cost_usd=None if cost is None else cost.amount())
+
+
+def _read_call(place: _Place) -> Call:
+    fields = place.fields("tool", "arguments", "raw_arguments", "id")
+    if "tool" not in fields:
+        raise ValueError(f'{place.path}: expected a "tool"')
+    if "arguments" in fields and "raw_arguments" in fields:
+        raise ValueError(f"{place.path}: expected arguments or raw_arguments, found both")
+    arguments: Mapping[str, object] | None = {}
+    if "arguments" in fields:
+        given = fields["arguments"]
+        arguments = {name: inner.value for name, inner in given.fields().items()}
+    elif "raw_arguments" in fields:
+        arguments = _arguments(fields["raw_arguments"].text())
+    return Call(fields["tool"].text(), arguments, fields["id"].text() if "id" in fields else None)
+
+
+def _arguments(raw: str) -> Mapping[str, object] | None:
+    try:
+        value = _json(raw)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

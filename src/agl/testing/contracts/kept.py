@@ -16,10 +16,10 @@ from agl.testing.contracts.trees import CHILD, KEEPING, SCOPE, TreesUnderTest
 OTHER = Scope(SCOPE.project, Label("other"))
 
 
-async def _keep(repo: TreesUnderTest, scope: Scope = SCOPE, content: bytes = b"left") -> KeptItem:
-    """One leftover of the scope's tree."""
+async def _keep(repo: TreesUnderTest, scope: Scope = SCOPE, content: str = "left") -> KeptItem:
+    """One leftover of the scope's tree, `left.txt` with a content that names the scope."""
     tree = await repo.provider.open(scope, repo.base)
-    (tree.path / "left.txt").write_bytes(content)
+    (tree.path / "left.txt").write_text(f"{content} in {scope.branch}")
     item = await tree.restore(repo.base, Keeping(scope, KEEPING.why))
     assert item is not None
     return item
@@ -44,11 +44,11 @@ class KeptContract:
         assert await repo.kept.items() == ()
 
     async def test_what_is_kept_is_listed_oldest_first(self, repo: TreesUnderTest) -> None:
-        items = [await _keep(repo, content=str(n).encode()) for n in range(3)]
+        items = [await _keep(repo, content=str(n)) for n in range(3)]
         assert list(await repo.kept.items()) == items
 
     async def test_each_has_a_name_of_its_own_and_an_iso_time(self, repo: TreesUnderTest) -> None:
-        items = [await _keep(repo), await _keep(repo, content=b"more"), await _keep(repo, CHILD)]
+        items = [await _keep(repo), await _keep(repo, content="more"), await _keep(repo, CHILD)]
         assert len({item.name for item in items}) == 3
         for item in items:
             assert datetime.fromisoformat(item.when).utcoffset() == timedelta(0)
@@ -65,7 +65,7 @@ class KeptContract:
         tip = await repo.history.tip("rescue/left")
         assert tip == item.commit
         assert tip is not None
-        assert (await repo.history.files(tip))["left.txt"] == b"left"
+        assert (await repo.history.files(tip))["left.txt"] == b"left in agl/fix"
         assert await repo.kept.items() == (item,)
 
     async def test_a_branch_that_is_there_is_not_moved(self, repo: TreesUnderTest) -> None:

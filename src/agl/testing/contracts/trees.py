@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Protocol
 
@@ -69,19 +70,17 @@ class TreesUnderTest(Protocol):
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
-    """Path → content of all that lies below a folder, but for `.git`; a link's content is its
-    target, and an empty folder counts, with a slash at its end."""
+    """Path → content of all files below a folder, but for its own `.git`; a link's content is its
+    target."""
     found: dict[str, bytes] = {}
-    for path in sorted(folder.rglob("*")):
+    for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
-        if name.split("/")[0] == ".git":
+        if name == ".git" or name.startswith(".git/"):
             continue
         if path.is_symlink():
-            found[name] = str(path.readlink()).encode("utf-8", "surrogateescape")
+            found[name] = os.fsencode(path.readlink())
         elif path.is_file():
             found[name] = path.read_bytes()
-        elif not any(path.iterdir()):
-            found[name + "/"] = b""
     return found
 
 

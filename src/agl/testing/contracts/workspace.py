@@ -289,6 +289,7 @@ class WorkspaceContract:
         }
         assert await repo.history.is_ancestor(repo.base, item.commit)
         assert await repo.kept.items() == (item,)
+        assert not (tree.path / "new").exists()
         await _assert_rests_at(repo, tree, repo.base)
 
     async def test_what_is_kept_says_whose_and_why(self, repo: TreesUnderTest) -> None:

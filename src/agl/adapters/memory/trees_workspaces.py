@@ -1,0 +1,205 @@
+"""Worktrees over a repository in memory."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import count
+from pathlib import Path
+
+from agl.adapters.memory.repository import MemoryRepository
+from agl.adapters.memory.trees_snapshot import in_the_way
+from agl.ports.errors import StateError, TreeVanished, UpstreamError
+from agl.ports.ids import Label, ProjectName, Scope
+from agl.ports.workspace import (
+    Cleared,
+    Keeping,
+    KeptItem,
+    TreeState,
+    Workspace,
+    WorkspaceProvider,
+)
+
+
+class MemoryWorkspace(Workspace):
+    def __init__(self, repository: MemoryRepository, scope: Scope, path: Path) -> None:
+        self.scope = scope
+        self.path = path
+        self._repository = repository
+
+    async def state(self) -> TreeState:
+        head = self._head()
+        found = self._repository.scan(self.path)
+        attached = self._repository.branch_of(self.path) == self.scope.branch
+        clean = not found.nested and found.files == self._repository.files(head)
+        return TreeState(head, attached, clean)
+
+    async def commit_all(self, start: str, message: str, keeping: Keeping) -> str:
+        repository, head = self._repository, self._head()
+        found = repository.scan(self.path)
+        self.move_aside(found.nested, keeping)
+        parent = head if repository.contains(head, start) else start
+        commit = parent
+        if found.files != repository.files(parent):
+            commit = repository.add_commit((parent,), found.files, message)
+        self.keep_commits(commit, keeping)
+        repository.put(self.path, commit, self.scope.branch)
+        return commit
+
+    async def restore(self, to: str, keeping: Keeping) -> KeptItem | None:
+        self._head()
+        found = self._repository.scan(self.path)
+        blocking = in_the_way(found.ignored, self._repository.files(to))
+        moved = self.move_aside(found.nested + blocking, keeping)
+        left = self.keep_files(to, keeping)
+        commits = self.keep_commits(to, keeping)
+        self._repository.put(self.path, to, self.scope.branch)
+        return left or commits or moved
+
+    async def detach(self) -> None:
+        self._head()
+        self._repository.detach_in(self.path)
+
+    def keep_files(self, to: str, keeping: Keeping) -> KeptItem | None:
+        """Keeps what differs from HEAD, and commits that `to` lacks, as a commit on HEAD."""
+        repository = self._repository
+        head, files = repository.head(self.path), repository.scan(self.path).files
+        reachable = repository.contains(to, head)
+        if reachable and files == repository.files(head):
+            return None
+        for item in _of_scope(repository, self.scope):
+            if item.commit is None or repository.files(item.commit) != files:
+                continue
+            if reachable or repository.contains(item.commit, head):
+                return item
+        commit = repository.add_commit((head,), files, keeping.why)
+        return _keep(repository, keeping, commit=commit)
+
+    def keep_commits(self, to: str, keeping: Keeping) -> KeptItem | None:
+        """Keeps what HEAD and the branch are at, unless `to` or something kept contains it."""
+        repository, first = self._repository, None
+        for tip in (repository.head(self.path), repository.branches.get(self.scope.branch)):
+            kept = (item.commit for item in _of_scope(repository, self.scope))
+            safe = (to, *(commit for commit in kept if commit is not None))
+            if tip is None or any(repository.contains(commit, tip) for commit in safe):
+                continue
+            item = _keep(repository, keeping, commit=tip)
+            first = first or item
+        return first
+
+    def move_aside(self, paths: tuple[str, ...], keeping: Keeping) -> KeptItem | None:
+        if not paths:
+            return None
+        folder = _kept_folder(self._repository, self.scope)
+        for path in paths:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.path / path).rename(folder / path)
+        return _keep(self._repository, keeping, folder=folder)
+
+    def _head(self) -> str:
+        if not self._repository.holds(self.path):
+            raise TreeVanished(
+                f"the tree {str(self.path)!r} is gone or no longer ours;"
+                f" `agl resume {self.scope.label}` makes it again once nothing is in its place"
+            )
+        return self._repository.head(self.path)
+
+
+class MemoryWorkspaces(WorkspaceProvider):
+    """Trees at `<folder>/trees/<project>/<label>/<tree>` of the repository's folder."""
+
+    def __init__(self, repository: MemoryRepository, project: ProjectName) -> None:
+        self._repository = repository
+        self._project = project
+
+    def folder(self, scope: Scope) -> Path:
+        return self._repository.trees / self._project / scope.label / scope.tree
+
+    async def check(self, label: Label) -> None:
+        wanted = f"agl/{label}"
+        for branch in self._repository.branches:
+            if branch in ("agl", wanted) or branch.startswith(f"{wanted}/"):
+                raise StateError(
+                    f"a branch {branch!r} is in the way of {wanted!r};"
+                    f" `git branch -m {branch} NEW` frees the name"
+                )
+
+    async def open(self, scope: Scope, start: str) -> Workspace:
+        repository, folder = self._repository, self.folder(scope)
+        if repository.holds(folder):
+            return MemoryWorkspace(repository, scope, folder)
+        if folder.exists():
+            raise StateError(f"the folder {str(folder)!r} is not a tree of AGL's; move it away")
+        repository.drop_tree(folder)
+        self._refuse_elsewhere(scope)
+        at = repository.branches.get(scope.branch, start)
+        if at not in repository.commits:
+            raise UpstreamError(f"no commit {at!r} to start {scope.branch!r} at")
+        try:
+            repository.add_tree(folder, scope.branch)
+            repository.put(folder, at, scope.branch)
+        except OSError as error:
+            repository.drop_tree(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise UpstreamError(f"cannot make the tree {str(folder)!r}: {error}") from error
+        return MemoryWorkspace(repository, scope, folder)
+
+    async def clear(self, scopes: tuple[Scope, ...]) -> tuple[Cleared, ...]:
+        for scope in scopes:
+            self._refuse_elsewhere(scope)
+        cleared = (self._clear(scope) for scope in scopes)
+        return tuple(one for one in cleared if one is not None)
+
+    def _clear(self, scope: Scope) -> Cleared | None:
+        repository, tree = self._repository, self.folder(scope)
+        tip = repository.branches.get(scope.branch)
+        if tip is None and not repository.registered(tree):
+            return None
+        keeping = Keeping(scope, f"cleared {scope.branch!r}")
+        kept = [] if tip is None else [_keep(repository, keeping, commit=tip)]
+        folder = None
+        if repository.registered(tree) and tree.exists():
+            workspace = MemoryWorkspace(repository, scope, tree)
+            left = workspace.keep_files(tip or repository.head(tree), keeping)
+            kept += [] if left is None else [left]
+            folder = _kept_folder(repository, scope)
+            tree.rename(folder)
+            if (folder / ".git").exists():
+                (folder / ".git").rename(folder / ".git-was")
+            _keep(repository, keeping, folder=folder)
+        repository.drop_tree(tree)
+        repository.branches.pop(scope.branch, None)
+        return Cleared(scope.tree, folder, scope.branch, tuple(kept))
+
+    def _refuse_elsewhere(self, scope: Scope) -> None:
+        where = self._repository.checked_out_at(scope.branch)
+        if where is not None and where != self.folder(scope):
+            raise StateError(
+                f"the branch {scope.branch!r} is checked out at {str(where)!r};"
+                " check out another branch there"
+            )
+
+
+def _of_scope(repository: MemoryRepository, scope: Scope) -> list[KeptItem]:
+    whose = (scope.label, scope.tree)
+    return [item for item in repository.kept_items if (item.label, item.namespace) == whose]
+
+
+def _keep(
+    repository: MemoryRepository,
+    keeping: Keeping,
+    *,
+    commit: str | None = None,
+    folder: Path | None = None,
+) -> KeptItem:
+    scope = keeping.scope
+    return repository.keep(scope.label, scope.tree, keeping.why, commit=commit, folder=folder)
+
+
+def _kept_folder(repository: MemoryRepository, scope: Scope) -> Path:
+    """A place for a folder that is kept; its parent is there, itself it is not."""
+    runs = repository.trees / scope.project / "_kept"
+    base = f"{scope.label}-{repository.stamp()}"
+    names = (base if n == 1 else f"{base}-{n}" for n in count(1))
+    folder = next(runs / name / scope.tree for name in names if not (runs / name).exists())
+    folder.parent.mkdir(parents=True)
+    return folder

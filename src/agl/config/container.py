@@ -1,0 +1,215 @@
+"""The only place that builds adapters. Two doors, `real` and `in_memory`, and one light door each
+for the ports of the commands that only look."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agl.config.projects import Project
+from agl.config.settings import Settings
+from agl.ports.errors import InputError
+from agl.ports.event_log import EventLog
+from agl.ports.history import Repository
+from agl.ports.ids import Label, ProjectName
+from agl.ports.locks import Locks
+from agl.ports.store import Store
+
+if TYPE_CHECKING:
+    from agl.adapters.memory.agent import MemoryAgent, Plays
+    from agl.adapters.memory.clock import ManualClock
+    from agl.adapters.memory.event_log import MemoryEventLog
+    from agl.adapters.memory.repository import MemoryRepository
+    from agl.adapters.memory.store import MemoryStore
+    from agl.adapters.memory.terminal import Answers, MemoryTerminal
+    from agl.adapters.memory.verifier import Judge, MemoryVerifier
+    from agl.ports.agents import AgentRunner
+    from agl.ports.clock import Clock
+    from agl.ports.processes import Processes
+    from agl.ports.terminal import Terminal
+    from agl.ports.verifier import Verdict
+    from agl.sdk._engine.services import Services
+
+
+def find_repository(start: Path) -> Repository:
+    """The repository around a folder.
+
+    Raises:
+        InputError: there is none.
+    """
+    from agl.adapters.git import discovery
+
+    repository = discovery.find_repository(start)
+    if repository is None:
+        raise InputError(f"{str(start)!r} is not in a git repository; go to one, or `git init`")
+    return repository
+
+
+def store(settings: Settings) -> Store:
+    """The ledger of this home."""
+    from agl.adapters.filesystem import FilesystemStore
+
+    return FilesystemStore(settings.home)
+
+
+def event_log(settings: Settings) -> EventLog:
+    """The log of this home."""
+    from agl.adapters.filesystem import FilesystemEventLog
+
+    return FilesystemEventLog(settings.home)
+
+
+def locks(settings: Settings) -> Locks:
+    """The locks of this home."""
+    from agl.adapters.filesystem import FilesystemLocks
+
+    return FilesystemLocks(settings.home / "locks")
+
+
+def plain_terminal() -> Terminal:
+    """Progress on standard error, questions on standard input."""
+    from agl.adapters.plain_terminal import PlainTerminal
+
+    return PlainTerminal(sys.stdin, sys.stderr)
+
+
+def real(
+    settings: Settings,
+    project: Project,
+    repository: Repository,
+    terminal: Terminal,
+    label: Label | None = None,
+) -> Services:
+    """The ports of one project on this machine, seen from the checkout in `repository`. With a
+    label, also git's own processes carry the mark of that run."""
+    from agl.adapters.git.guards import GitGuards
+    from agl.adapters.git.history import GitHistory
+    from agl.adapters.git.kept import GitKept
+    from agl.adapters.git.runner import Git
+    from agl.adapters.git.workspaces import GitWorkspaces
+    from agl.adapters.shell import ShellVerifier
+    from agl.adapters.system import SystemClock, SystemProcesses
+    from agl.ports.processes import Marker
+    from agl.sdk._engine.services import Services
+
+    environ = dict(os.environ)
+    processes = SystemProcesses()
+    clock = SystemClock()
+    run_locks = locks(settings)
+    marker_root = _marker_root(settings, project)
+    trees = project.trees(settings)
+    git = Git(processes, environ, None if label is None else Marker(f"{marker_root}/{label}"))
+    return Services(
+        project=project.name,
+        build=project.build,
+        build_timeout_s=settings.build_timeout_s,
+        marker_root=marker_root,
+        checkout=repository.top,
+        store=store(settings),
+        log=event_log(settings),
+        locks=run_locks,
+        workspaces=GitWorkspaces(git, repository, project.name, trees, run_locks, clock),
+        history=GitHistory(git, repository),
+        kept=GitKept(git, repository, project.name, trees),
+        guards=GitGuards(git, repository, repository.top),
+        verifier=ShellVerifier(processes, environ),
+        processes=processes,
+        terminal=terminal,
+        clock=clock,
+        agents=_agents(processes, clock, environ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """Services on fakes alone, with the fakes to script and to look into."""
+
+    services: Services
+    repository: MemoryRepository
+    store: MemoryStore
+    log: MemoryEventLog
+    clock: ManualClock
+    agent: MemoryAgent
+    terminal: MemoryTerminal
+    verifier: MemoryVerifier
+
+
+def in_memory(
+    folder: Path,
+    *,
+    agent: Plays | None = None,
+    answers: Answers = (),
+    verdicts: Judge | Sequence[bool | Verdict] = (),
+    files: Mapping[str, bytes] | None = None,
+    build: str | None = "build",
+    after: InMemory | None = None,
+) -> InMemory:
+    """The ports of a project in memory, its trees below `folder`; its first commit holds `files`.
+    With `after`, a new process over the repository, ledger, log and clock of that one."""
+    from agl.adapters.memory.agent import MemoryAgent
+    from agl.adapters.memory.clock import ManualClock
+    from agl.adapters.memory.event_log import MemoryEventLog
+    from agl.adapters.memory.locks import MemoryLocks
+    from agl.adapters.memory.processes import MemoryProcesses
+    from agl.adapters.memory.repository import MemoryRepository
+    from agl.adapters.memory.store import MemoryStore
+    from agl.adapters.memory.terminal import MemoryTerminal
+    from agl.adapters.memory.trees_guards import MemoryGuards
+    from agl.adapters.memory.trees_history import MemoryHistory
+    from agl.adapters.memory.trees_kept import MemoryKept
+    from agl.adapters.memory.trees_workspaces import MemoryWorkspaces
+    from agl.adapters.memory.verifier import MemoryVerifier
+    from agl.sdk._engine.services import Services
+
+    if after is None:
+        clock, ledger, log = ManualClock(), MemoryStore(), MemoryEventLog()
+        repository = MemoryRepository.with_files(folder, clock, files or {})
+    else:
+        clock, ledger, log = after.clock, after.store, after.log
+        repository = after.repository
+    project = ProjectName("memory")
+    runner = MemoryAgent(agent)
+    terminal = MemoryTerminal(answers)
+    verifier = MemoryVerifier(verdicts)
+    services = Services(
+        project=project,
+        build=build,
+        build_timeout_s=Settings(folder).build_timeout_s,
+        marker_root="memory",
+        checkout=repository.checkout,
+        store=ledger,
+        log=log,
+        locks=MemoryLocks(),
+        workspaces=MemoryWorkspaces(repository, project),
+        history=MemoryHistory(repository),
+        kept=MemoryKept(repository),
+        guards=MemoryGuards(repository),
+        verifier=verifier,
+        processes=MemoryProcesses({}),
+        terminal=terminal,
+        clock=clock,
+        agents=runner,
+    )
+    return InMemory(services, repository, ledger, log, clock, runner, terminal, verifier)
+
+
+def _marker_root(settings: Settings, project: Project) -> str:
+    home = hashlib.sha256(os.fsencode(settings.home.resolve())).hexdigest()[:12]
+    return f"{home}/{project.name}"
+
+
+def _agents(processes: Processes, clock: Clock, environ: Mapping[str, str]) -> AgentRunner:
+    from agl.adapters.routing import RoutingRunner
+
+    def scripted() -> AgentRunner:
+        from agl.adapters.scripted import ScriptedRunner
+        from agl.adapters.worktools import worktools
+
+        return ScriptedRunner(worktools(processes, environ), clock, processes)
+
+    return RoutingRunner({"scripted": scripted})

@@ -1,1 +1,5 @@
 """The tools with which AGL's own agents work in a tree."""
+
+from agl.adapters.worktools.toolbox import worktools
+
+__all__ = ["worktools"]

@@ -1,0 +1,77 @@
+"""Running a command line in the tree."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+from agl.adapters.worktools.arguments import Arguments, Field, Refused, work_tool
+from agl.ports.agents import AgentTask, AgentTool
+from agl.ports.processes import Command, Processes, Stream, without_git_location
+
+_MAX_BYTES = 30_000
+_TIMEOUT_S = 120
+_MAX_TIMEOUT_S = 3_600
+
+
+def shell(task: AgentTask, processes: Processes, environ: Mapping[str, str]) -> AgentTool:
+    async def act(arguments: Arguments) -> str:
+        command, timeout_s = arguments.text("command"), arguments.number("timeout_s")
+        if not command.strip() or "\0" in command:
+            raise Refused("'command' is not a command line")
+        tail = _Tail()
+        done = await processes.run(
+            Command(
+                argv=("/bin/sh", "-c", command),
+                cwd=task.tree,
+                env=without_git_location(environ),
+                timeout_s=timeout_s,
+                keep_bytes=0,
+                marker=task.marker,
+                dies_with_agl=True,
+            ),
+            tail.add,
+        )
+        if done.timed_out:
+            raise Refused(f"ended after {timeout_s:g} s\n{tail.text()}".rstrip())
+        if done.status != 0:
+            raise Refused(f"exit status {done.status}\n{tail.text()}".rstrip())
+        return tail.text() or "[no output]"
+
+    return work_tool(
+        "shell",
+        "Runs a command line with /bin/sh in the tree and returns the end of its output.",
+        (
+            Field("command", "string", "the command line"),
+            Field(
+                *("timeout_s", "number", "seconds until it is ended"),
+                default=_TIMEOUT_S,
+                least=0.1,
+                most=_MAX_TIMEOUT_S,
+            ),
+        ),
+        act,
+    )
+
+
+class _Tail:
+    """The last bytes of both streams, in the order in which the lines came."""
+
+    def __init__(self) -> None:
+        self._lines: deque[bytes] = deque()
+        self._size = 0
+        self._left_out = 0
+
+    def add(self, stream: Stream, line: bytes) -> None:
+        kept = line[-_MAX_BYTES:]
+        self._left_out += len(line) - len(kept)
+        self._lines.append(kept)
+        self._size += len(kept) + 1
+        while self._size > _MAX_BYTES + 1:
+            dropped = len(self._lines.popleft()) + 1
+            self._size -= dropped
+            self._left_out += dropped
+
+    def text(self) -> str:
+        text = b"\n".join(self._lines).decode(errors="replace")
+        return f"[{self._left_out} bytes before this]\n{text}" if self._left_out else text

@@ -56,3 +56,96 @@ def event_to_json(event: Event) -> Document:
         "about": event.about,
         "details": dict(event.details),
     }
+
+
+def line_about(event: Event) -> str:
+    """One line for a person; details that are missing are left out."""
+    what = _what_happened(event.kind, event.about, _Details(event.details))
+    return f"[{event.namespace}] {what}" if event.namespace else what
+
+
+def _what_happened(kind: str, about: str, details: _Details) -> str:
+    match kind:
+        case "run_started":
+            begun = "resumed" if details.get("resumed") is True else "started"
+            return f"workflow {details.text('workflow') or about} {begun}"
+        case "source_changed":
+            return f"the workflow's source changed: epoch {details.text('epoch')}"
+        case "step_started":
+            return f"{about}: started{details.counted()}{details.text('model', ' on {}')}"
+        case "step_replayed":
+            return f"{about}: recorded before, not run again"
+        case "step_finished":
+            return f"{about}: done{details.results()}"
+        case "step_failed":
+            return f"{about}: failed{details.text('error', ': {}')}"
+        case "agent_acted":
+            return f"{about}: {details.text('activity')}"
+        case "agent_said":
+            return f"{about}: “{details.text('text')}”"
+        case "verify_started":
+            return f"verify: {about}"
+        case "verify_finished":
+            return f"verify: {details.verdict()}{details.text('note', ' ({})')}"
+        case "verify_replayed":
+            return f"verify: {details.verdict()}, recorded before"
+        case "asked":
+            return f"asked: {about}"
+        case "answered":
+            return f"answered: {about}{details.text('answer', ': {}')}"
+        case "recorded":
+            return f"recorded: {about}"
+        case "kept":
+            return f"kept {details.text('name')}{details.text('why', ': {}')}"
+        case "survivors_ended":
+            return f"ended what was left running: {details.text('processes')}"
+        case "entry_set_aside":
+            return f"set aside {details.text('file')}{details.text('why', ': {}')}"
+        case "warned":
+            return f"warning: {details.text('text')}"
+        case "run_ended":
+            return f"run {details.text('outcome')}{details.text('message', ': {}')}"
+    return f"{kind} {about}".rstrip()
+
+
+class _Details:
+    """Details of an event, read without trust: they may come from a log."""
+
+    def __init__(self, values: Mapping[str, object]) -> None:
+        self.get = values.get
+
+    def text(self, name: str, pattern: str = "{}") -> str:
+        """The detail on one line, put into the pattern; nothing when it is not there."""
+        value = self.get(name)
+        if isinstance(value, list | tuple):
+            value = ", ".join(map(str, value))
+        line = "" if value is None else " ".join(str(value).split())
+        return pattern.format(line) if line else ""
+
+    def counted(self) -> str:
+        names = ("nth", "attempt")
+        counts = [(name, self.get(name)) for name in names]
+        more = [f"{name} {n}" for name, n in counts if isinstance(n, int) and n > 1]
+        return f" ({', '.join(more)})" if more else ""
+
+    def results(self) -> str:
+        parts = []
+        duration = self.get("duration_s")
+        if isinstance(duration, int | float):
+            parts.append(f" in {duration:.1f} s")
+        if self.get("changed") is False:
+            parts.append(", nothing changed")
+        usage = self.get("usage")
+        if isinstance(usage, Mapping):
+            tokens = [usage.get(name) for name in ("input_tokens", "output_tokens")]
+            total = sum(count for count in tokens if isinstance(count, int))
+            cost = usage.get("cost_usd")
+            if total:
+                price = f"${cost:.4f}" if isinstance(cost, int | float) else "price unknown"
+                parts.append(f", {total} tokens, {price}")
+        return "".join(parts)
+
+    def verdict(self) -> str:
+        if self.get("passed") is True:
+            return "passed"
+        return f"failed{self.text('status', ' with status {}')}"

@@ -42,7 +42,8 @@ def schema_of(kind: type[T]) -> Mapping[str, object]:
         raise InputError(
             f"payload {kind.__qualname__!r} is not an object; use a dataclass or a pydantic model"
         )
-    return cast(Mapping[str, object], schema)
+    # The class's name enters the fingerprint as the tool's type name, which an author can pin.
+    return {key: value for key, value in schema.items() if key != "title"}
 
 
 def validate(kind: type[T], value: object) -> T:
@@ -70,11 +71,11 @@ def to_json(kind: type[T], value: T) -> object:
 
 
 @lru_cache(maxsize=256)
-def _cached(kind: Hashable) -> TypeAdapter[Any]:
+def _cached(kind: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
 
 
 def _adapter(kind: type[T]) -> TypeAdapter[T]:
-    return _cached(kind)
+    return _cached(cast(Hashable, kind))

@@ -96,14 +96,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the workflow ended, never written by a signal. `head` is the tip of the run's branch;
-    `questions` are the titles of open ones; `failure` is a traceback of the author's own code."""
+    """How the workflow ended, never written by a signal. `head` is where the run's branch stood;
+    `result` is one of the four outcomes of the work (landed, not_landed, produced_nothing,
+    needed_nothing); `questions` are the titles of open ones; `failure` is the traceback of the
+    author's own exception."""
 
     kind: OutcomeKind
     exit_code: int
     message: str
     head: str
     ended: datetime
+    result: str
     questions: tuple[str, ...] = ()
     failure: str | None = None
 
@@ -256,6 +259,7 @@ def outcome_to_json(outcome: Outcome) -> Document:
         "message": outcome.message,
         "head": outcome.head,
         "ended": text_of(outcome.ended),
+        "result": outcome.result,
         "questions": list(outcome.questions),
         "failure": outcome.failure,
     }
@@ -269,6 +273,7 @@ def outcome_from_json(document: Document, where: str) -> Outcome:
         message=read.text("message"),
         head=read.text("head"),
         ended=read.moment("ended"),
+        result=read.text("result"),
         questions=read.list_of_texts("questions"),
         failure=read.text_or_none("failure"),
     )

@@ -18,7 +18,7 @@ _KEY = "agl.arg"
 _SCALARS: tuple[type, ...] = (str, bool, int, float, ModelId)
 
 
-def arg(*flags: str, default: Any = _MISSING, help: str = "") -> Any:
+def arg(*flags: str, default: Any = _MISSING, help: str = "") -> Any:  # noqa: A002
     """A field of a workflow's parameters. Without a default it is required; a bool whose default
     is False is a switch. Field types: str, int, float, bool, ModelId, a Literal of texts, each also
     as `| None`, and tuple[str, ...] for a flag that may be repeated.
@@ -117,7 +117,7 @@ def params_from_json(kind: type[P], values: Mapping[str, object]) -> P:
         InputError: a recorded value does not fit the class of today.
     """
     if kind is type(None):
-        return typing.cast(P, None)
+        return None
     known = {param.name: param for param in params_of(kind)}
     unknown = sorted(set(values) - set(known))
     if unknown:
@@ -140,8 +140,8 @@ def _param(owner: type, field: dataclasses.Field[Any], hint: Any) -> Param:
         choices, inner = typing.get_args(inner), str
     if inner not in _SCALARS or not all(isinstance(choice, str) for choice in choices):
         raise InputError(
-            f"parameter {field.name!r} of {owner.__qualname__!r} has the type {hint!r}; use str, int,"
-            " float, bool, ModelId, a Literal of texts, or tuple[str, ...]"
+            f"parameter {field.name!r} of {owner.__qualname__!r} has the type {hint!r}; use str,"
+            " int, float, bool, ModelId, a Literal of texts, or tuple[str, ...]"
         )
     default = field.default
     factory: Any = field.default_factory

@@ -62,8 +62,8 @@ def tool(
 def reporting_tool(
     name: str, description: str, payload: type[P], *, type_name: str | None = None
 ) -> ReportingTool[P]:
-    """The tool through which an agent hands in its result. `type_name` pins the name under which the
-    payload's type enters the fingerprint, so that the class may move.
+    """The tool through which an agent hands in its result. `type_name` pins the name under which
+    the payload's type enters the fingerprint, so that the class may move.
 
     Raises:
         InputError: as for `tool`.

@@ -1,1 +1,5 @@
 """For workflow authors and adapter authors: the harness, and one contract suite per port."""
+
+from agl.testing.harness import Harness, Interrupted, harness
+
+__all__ = ["Harness", "Interrupted", "harness"]

@@ -97,8 +97,8 @@ def _object(value: object, where: str) -> dict[str, object]:
         fields = {name: getattr(value, name) for name in kind.model_fields}
     else:
         raise InputError(
-            f"{where} is a {kind.__qualname__!r}; use JSON values, sets, enums, paths, dataclasses or"
-            " pydantic models"
+            f"{where} is a {kind.__qualname__!r}; use JSON values, sets, enums, paths, dataclasses"
+            " or pydantic models"
         )
     return {"$type": _name(kind), **_mapping(fields, where)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from agl.ports.agents import AgentRunner
 from agl.ports.clock import Clock
@@ -22,12 +23,14 @@ from agl.ports.workspace import WorkspaceProvider
 @dataclass(frozen=True, slots=True)
 class Services:
     """The ports of one project. `marker_root` begins the marker of its runs' processes: it tells
-    this home apart from any other. `build` is the project's build command, None for no build."""
+    this home apart from any other. `build` is the project's build command, None for no build.
+    `checkout` is the working tree that AGL was called from, None in a bare repository."""
 
     project: ProjectName
     build: str | None
     build_timeout_s: float
     marker_root: str
+    checkout: Path | None
     store: Store
     log: EventLog
     locks: Locks

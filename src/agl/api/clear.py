@@ -1,0 +1,58 @@
+"""Take a run away without destroying anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agl.api.runs import held
+from agl.ports.errors import NotFoundError
+from agl.ports.ids import Label, Namespace, Scope
+from agl.ports.ledger import runs_folder, scope_folder
+from agl.ports.processes import Survivor
+from agl.ports.workspace import Cleared, KeptItem
+from agl.sdk._engine.ledger import Ledger
+from agl.sdk._engine.services import Services
+from agl.sdk._engine.state import run_marker
+
+
+@dataclass(frozen=True, slots=True)
+class ClearReport:
+    """What `clear` took away, ended, and destroyed for good."""
+
+    label: str
+    trees: tuple[Cleared, ...]
+    survivors: tuple[Survivor, ...]
+    purged: tuple[KeptItem, ...]
+
+
+async def clear(
+    services: Services, label: Label, *, keep_days: int, purge: bool = False
+) -> ClearReport:
+    """Takes away a run's trees, branches and documents. What only they held is kept, and can be
+    brought back for `keep_days` days; with `purge` it is destroyed at once. Repeatable.
+
+    Raises:
+        RunIsLive: the run is at work.
+        NotFoundError: there is no such run, and nothing kept of one.
+    """
+    root = Scope(services.project, label)
+    with held(services, root, wait_s=0.0):
+        exists = label in services.store.folders(runs_folder(services.project))
+        kept = await services.kept.items(label)
+        if not exists and not kept:
+            raise NotFoundError(f"no run {label!r}; `agl list` shows the runs there are")
+        survivors = await services.processes.end(run_marker(services, root))
+        trees = await services.workspaces.clear((root, *_children(services, root)))
+        Ledger(services.store, root).remove()
+        now = services.clock.now()
+        before = None if purge else now - timedelta(days=keep_days)
+        return ClearReport(label, trees, survivors, await services.kept.purge(label, before))
+
+
+def _children(services: Services, scope: Scope) -> Iterator[Scope]:
+    for name in services.store.folders((*scope_folder(scope), "worktrees")):
+        child = scope.child(Namespace(name))
+        yield child
+        yield from _children(services, child)

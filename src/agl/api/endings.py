@@ -1,0 +1,159 @@
+"""How a workflow ended: the outcome that is written, and the report that is returned."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+import agl
+from agl.ports.errors import (
+    AglError,
+    InternalError,
+    LimitReached,
+    NeedsAnswer,
+    Stop,
+    WorkflowFailed,
+    exit_code_of,
+    leaves,
+)
+from agl.ports.ledger import Kind, Outcome, OutcomeKind, RunRecord
+from agl.ports.workspace import Keeping
+from agl.sdk._engine import fingerprints
+from agl.sdk._engine.scope import ScopeState
+from agl.sdk._engine.state import RunState
+
+LANDED = "landed"
+NOT_LANDED = "not_landed"
+PRODUCED_NOTHING = "produced_nothing"
+NEEDED_NOTHING = "needed_nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a run ended. `outcome` is a value of OutcomeKind, `result` one of the four outcomes of
+    the work, `failure` the traceback of the author's own exception."""
+
+    label: str
+    workflow: str
+    branch: str
+    base: str
+    head: str
+    outcome: str
+    result: str
+    message: str
+    exit_code: int
+    questions: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    replayed: int = 0
+    ran: int = 0
+    failure: str | None = None
+
+
+async def report_of(
+    state: RunState, scope: ScopeState, record: RunRecord, failure: Exception | None
+) -> Report:
+    """Ends the run in its tree and in the ledger. After a good end the tree is detached at the tip;
+    after any other it stays as it is, for a person to look at."""
+    if failure is None:
+        try:
+            await _settle(scope)
+        except AglError as error:
+            failure = error
+    kind, message, trace = _said(failure)
+    result = _result(scope, record, kind)
+    head = scope.chain.tip
+    branch_at = await state.services.history.tip(record.branch) or head
+    code = 0 if failure is None else exit_code_of(_translated(failure))
+    outcome = Outcome(
+        kind=kind,
+        exit_code=code,
+        message=message,
+        head=branch_at,
+        ended=state.services.clock.now(),
+        result=result,
+        questions=tuple(state.open_questions),
+        failure=trace,
+    )
+    state.ledger.write_outcome(outcome)
+    state.emit("run_ended", state.root, outcome=kind.value, message=message, head=head)
+    return Report(
+        label=record.label,
+        workflow=record.workflow,
+        branch=record.branch,
+        base=record.base,
+        head=head,
+        outcome=kind.value,
+        result=result,
+        message=message,
+        exit_code=code,
+        questions=outcome.questions,
+        kept=tuple(item.name for item in state.kept),
+        replayed=state.replayed,
+        ran=state.ran,
+        failure=trace,
+    )
+
+
+async def _settle(scope: ScopeState) -> None:
+    async with scope.turn:
+        tree = await scope.tree()
+        state = await tree.state()
+        if not state.clean or state.head != scope.chain.tip:
+            keeping = Keeping(scope.scope, "left in the tree when the run ended")
+            scope.run.note_kept(scope.scope, await tree.restore(scope.chain.tip, keeping))
+        await tree.detach()
+
+
+def _said(failure: Exception | None) -> tuple[OutcomeKind, str, str | None]:
+    if failure is None:
+        return OutcomeKind.FINISHED, "finished", None
+    found = [_translated(leaf) for leaf in leaves(failure)]
+    message = "; ".join(dict.fromkeys(str(leaf) for leaf in found))
+    trace = None
+    if any(isinstance(leaf, WorkflowFailed | InternalError) for leaf in found):
+        trace = "".join(traceback.format_exception(failure))
+    for kind, classes in _KINDS.items():
+        if all(isinstance(leaf, classes) for leaf in found):
+            return kind, message, trace
+    return OutcomeKind.FAILED, message, trace
+
+
+_KINDS = {
+    OutcomeKind.STOPPED: Stop,
+    OutcomeKind.NEEDS_ANSWER: NeedsAnswer,
+    OutcomeKind.LIMIT: LimitReached,
+}
+
+
+def _translated(failure: BaseException) -> BaseException:
+    """The failure with every exception that is not AGL's named: the author's, or a bug of ours."""
+    if isinstance(failure, BaseExceptionGroup):
+        return BaseExceptionGroup("", [_translated(one) for one in failure.exceptions])
+    if isinstance(failure, AglError):
+        return failure
+    said = f"{type(failure).__name__}: {failure}"
+    if _was_raised_by_agl(failure):
+        return InternalError(f"a bug in AGL, please report it: {said}")
+    return WorkflowFailed(f"the workflow failed with {said}")
+
+
+def _was_raised_by_agl(failure: BaseException) -> bool:
+    home = Path(agl.__file__).parent
+    frames = traceback.extract_tb(failure.__traceback__)
+    if not frames:
+        return False
+    place = Path(frames[-1].filename)
+    return place.is_relative_to(home) and not place.is_relative_to(home / "workflows")
+
+
+def _result(scope: ScopeState, record: RunRecord, kind: OutcomeKind) -> str:
+    if kind is not OutcomeKind.FINISHED:
+        return NOT_LANDED
+    if scope.chain.tip != record.base:
+        return LANDED
+    commits = fingerprints.digest("commit")
+    wrote = any(
+        one.kind is Kind.STEP and one.terms.get("ending") == commits for one in scope.chain.live
+    )
+    return PRODUCED_NOTHING if wrote else NEEDED_NOTHING

@@ -1,0 +1,316 @@
+"""Run a workflow, and resume it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from agl.api.endings import Report, report_of
+from agl.ports.errors import InputError, NotFoundError, RunIsLive, StateError
+from agl.ports.events import Emit
+from agl.ports.ids import Label, Scope, collision_key
+from agl.ports.ledger import Entry, Kind, Outcome, OutcomeKind, RunRecord, runs_folder
+from agl.ports.locks import LockHeld
+from agl.sdk._engine import fingerprints, preflight
+from agl.sdk._engine.chain import Chain
+from agl.sdk._engine.ledger import Ledger
+from agl.sdk._engine.scope import ScopeState
+from agl.sdk._engine.services import Services
+from agl.sdk._engine.shielding import finish
+from agl.sdk._engine.source import source_of
+from agl.sdk._engine.state import RunState, next_epoch, run_marker
+from agl.sdk.params import params_from_json, params_to_json
+from agl.sdk.run import Run
+from agl.sdk.workflows import Workflow
+
+LOCK_WAIT_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A workflow with the name under which it was found and will be found again."""
+
+    name: str
+    workflow: Workflow[Any]
+
+
+async def run(
+    services: Services,
+    loaded: Loaded,
+    label: Label,
+    params: object,
+    *,
+    base_ref: str = "HEAD",
+    answers: Mapping[str, str] | None = None,
+    emit: Emit | None = None,
+) -> Report:
+    """Begins a run and goes to the end of its workflow.
+
+    Raises:
+        AglError: refused; nothing was made. How the workflow itself ended is in the report.
+    """
+    root = Scope(services.project, label)
+    with held(services, root):
+        ledger = Ledger(services.store, root)
+        _refuse_taken(services, label)
+        await preflight.check(services, loaded.workflow.module, params)
+        base = await services.history.resolve(base_ref)
+        await services.workspaces.check(label)
+        source = source_of(loaded.workflow.module)
+        record = RunRecord(
+            workflow=loaded.name,
+            version=loaded.workflow.version,
+            source=source,
+            label=label,
+            base_ref=base_ref,
+            base=base,
+            branch=root.branch,
+            params=params_to_json(params),
+            created=services.clock.now(),
+        )
+        ledger.write_record(record)
+        epoch, _ = next_epoch(ledger, source, services)
+        ledger.write_epoch(epoch)
+        state = RunState(services, root, ledger, epoch, answers or {}, emit)
+        scope = ScopeState(state, root, base, Chain(base, epoch.number))
+        state.emit("run_started", root, loaded.name, epoch=epoch.number, resumed=False)
+        await _name_uncommitted(state)
+        await scope.tree()
+        return await _walk(state, scope, record, loaded.workflow, params)
+
+
+async def resume(
+    services: Services,
+    load: Callable[[str], Loaded],
+    label: Label,
+    *,
+    again: str | None = None,
+    answers: Mapping[str, str] | None = None,
+    emit: Emit | None = None,
+) -> Report:
+    """Goes on with a run: replays what is recorded, and runs the rest.
+
+    `again` is a step, as NAME or NAME#n, from which on nothing recorded is used.
+
+    Raises:
+        AglError: refused; what is recorded stays as it was.
+    """
+    root = Scope(services.project, label)
+    _existing(services, label)
+    with held(services, root):
+        ledger = Ledger(services.store, root)
+        record = ledger.record()
+        if record is None:
+            raise NotFoundError(f"no run {label!r}; `agl list` shows the runs there are")
+        loaded = load(record.workflow)
+        workflow = loaded.workflow
+        if workflow.version != record.version:
+            raise StateError(
+                f"run {label!r} was begun with version {record.version!r} of {record.workflow!r},"
+                f" and {workflow.version!r} is here now; go back to it, or `agl clear {label}`"
+            )
+        params: object = params_from_json(workflow.params, record.params)
+        survivors = await services.processes.end(run_marker(services, root))
+        await preflight.check(services, workflow.module, params)
+
+        epoch, is_new = next_epoch(ledger, source_of(workflow.module), services)
+        outcome = ledger.outcome()
+        if outcome and outcome.kind is OutcomeKind.FINISHED and not is_new and again is None:
+            return _already_finished(record, outcome)
+        broken: list[tuple[str, str]] = []
+        entries = ledger.entries(root, lambda file, why: broken.append((file, why)))
+        await _refuse_foreign_work(services, root, record, outcome, ledger, entries)
+        heads = {head for entry in entries for head in (entry.head_before, entry.head_after)}
+        gone = await services.history.missing({record.base, *heads})
+        if record.base in gone:
+            raise StateError(
+                f"run {label!r} began at {record.base}, which the repository no longer holds; fetch"
+                f" it again, or `agl clear {label}`"
+            )
+        chain = Chain(record.base, epoch.number, entries, gone)
+        state = RunState(services, root, ledger, epoch, answers or {}, emit)
+        state.spent = {one.attempt: one.usage for one in ledger.spendings()}
+        scope = ScopeState(state, root, record.base, chain)
+        cut = _cut_for(scope, again) if again is not None else None
+
+        ledger.remove_outcome()
+        if is_new:
+            ledger.write_epoch(epoch)
+        state.emit("run_started", root, loaded.name, epoch=epoch.number, resumed=True)
+        if survivors:
+            state.emit("survivors_ended", root, processes=[one.command for one in survivors])
+        for file, why in broken:
+            state.emit("entry_set_aside", root, file=file, why=why)
+        if is_new:
+            state.emit("source_changed", root, loaded.name, epoch=epoch.number)
+        if cut is not None:
+            _write_cut(scope, *cut)
+        return await _walk(state, scope, record, workflow, params)
+
+
+@contextmanager
+def held(services: Services, root: Scope, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
+    """Holds the run's lock.
+
+    Raises:
+        RunIsLive: another process is at work on the run.
+    """
+    try:
+        lock = services.locks.hold(lock_of(root), wait_s=wait_s)
+        with lock:
+            yield
+    except LockHeld as error:
+        raise RunIsLive(
+            f"run {root.label!r} is at work in {error.holder}; wait for it, or stop it there with"
+            " Ctrl-C"
+        ) from error
+
+
+def lock_of(root: Scope) -> tuple[str, ...]:
+    """The name of a run's lock; labels that are one name share it."""
+    return (root.project, collision_key(root.label))
+
+
+async def _walk(
+    state: RunState,
+    scope: ScopeState,
+    record: RunRecord,
+    workflow: Workflow[Any],
+    params: object,
+) -> Report:
+    """Runs the workflow's function and writes how it ended. A cancellation writes nothing."""
+    failure: Exception | None = None
+    try:
+        async with state.services.terminal:
+            await workflow.function(Run(scope, params))
+    except Exception as error:  # noqa: BLE001 - whatever the author's code raises is its outcome
+        failure = error
+    return await finish(report_of(state, scope, record, failure))
+
+
+def _existing(services: Services, label: Label) -> None:
+    if label not in services.store.folders(runs_folder(services.project)):
+        raise NotFoundError(f"no run {label!r}; `agl list` shows the runs there are")
+
+
+def _refuse_taken(services: Services, label: Label) -> None:
+    for other in services.store.folders(runs_folder(services.project)):
+        if other == label:
+            raise StateError(
+                f"run {label!r} exists; `agl resume {label}` goes on with it, `agl clear {label}`"
+                " takes it away"
+            )
+        if collision_key(other) == collision_key(label):
+            raise StateError(
+                f"label {label!r} is the same name as run {other!r}; choose another one"
+            )
+
+
+async def _name_uncommitted(state: RunState) -> None:
+    checkout = state.services.checkout
+    if checkout is None:
+        return
+    paths = await state.services.history.uncommitted(checkout)
+    if paths:
+        shown = ", ".join(repr(path) for path in paths[:3])
+        more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+        state.emit(
+            "warned",
+            state.root,
+            text=f"uncommitted changes are not part of this run: {shown}{more}",
+        )
+
+
+async def _refuse_foreign_work(
+    services: Services,
+    root: Scope,
+    record: RunRecord,
+    outcome: Outcome | None,
+    ledger: Ledger,
+    entries: tuple[Entry, ...],
+) -> None:
+    """Refuses a branch that is checked out elsewhere, or that has commits which are not AGL's.
+
+    What an agent left when its step was killed is AGL's: it is kept when the tree is next needed.
+    """
+    elsewhere = await services.history.checked_out_at(root.branch)
+    if elsewhere is not None and elsewhere != services.workspaces.folder(root):
+        raise StateError(
+            f"branch {root.branch!r} is checked out at {str(elsewhere)!r}; switch that tree to"
+            f" another branch, then `agl resume {root.label}`"
+        )
+    tip = await services.history.tip(root.branch)
+    heads = {record.base, *(head for one in entries for head in (one.head_before, one.head_after))}
+    if tip is None or tip in heads or (outcome is not None and outcome.head == tip):
+        return
+    if outcome is None and _was_in_a_step(ledger, entries):
+        return
+    last = entries[-1].head_after if entries else record.base
+    foreign = await services.history.between(last, tip)
+    raise StateError(
+        f"branch {root.branch!r} has commits that are not AGL's ({', '.join(foreign[:3])});"
+        f" `git branch my-work {tip}` keeps them, then"
+        f" `git update-ref refs/heads/{root.branch} {last}` and `agl resume {root.label}`"
+    )
+
+
+def _was_in_a_step(ledger: Ledger, entries: tuple[Entry, ...]) -> bool:
+    recorded = {attempt for entry in entries for attempt in entry.attempts}
+    last = max((entry.finished for entry in entries), default=None)
+    return any(
+        one.attempt not in recorded and (last is None or one.updated >= last)
+        for one in ledger.spendings()
+    )
+
+
+def _already_finished(record: RunRecord, outcome: Outcome) -> Report:
+    return Report(
+        label=record.label,
+        workflow=record.workflow,
+        branch=record.branch,
+        base=record.base,
+        head=outcome.head,
+        outcome=outcome.kind.value,
+        result=outcome.result,
+        message="finished already; nothing was left to do",
+        exit_code=0,
+    )
+
+
+def _cut_for(scope: ScopeState, again: str) -> tuple[str, int, Mapping[int, int]]:
+    name, _, count = again.partition("#")
+    if count and not (count.isdecimal() and int(count) > 0):
+        raise InputError(f"--again {again!r}: after # stands a number from 1, as in {name}#2")
+    nth = int(count) if count else 1
+    cut_from = scope.chain.cut_from(name, nth)
+    if not cut_from:
+        raise NotFoundError(
+            f"no step {again!r} is recorded in run {scope.scope.label!r};"
+            f" `agl show {scope.scope.label}` lists them"
+        )
+    return name, nth, cut_from
+
+
+def _write_cut(scope: ScopeState, name: str, nth: int, cut_from: Mapping[int, int]) -> None:
+    terms = {"step": fingerprints.digest(name), "nth": fingerprints.digest(nth)}
+    now, tip = scope.run.services.clock.now(), scope.chain.tip
+    entry = Entry(
+        kind=Kind.CUT,
+        name=name,
+        epoch=scope.run.epoch.number,
+        number=scope.chain.next_number,
+        fingerprint=fingerprints.fingerprint(Kind.CUT.value, terms),
+        ordinal=0,
+        value={"step": name, "nth": nth},
+        head_before=tip,
+        head_after=tip,
+        started=now,
+        finished=now,
+        terms=terms,
+        cut_from=cut_from,
+    )
+    scope.run.ledger.write_entry(scope.scope, entry)
+    scope.chain.add(entry)
+    scope.run.emit("warned", scope.scope, name, text=f"from step {name}#{nth} on, all runs again")

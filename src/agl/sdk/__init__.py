@@ -1,0 +1,62 @@
+"""What a workflow author imports."""
+
+from agl.ports.errors import (
+    AglError,
+    DeniedError,
+    InputError,
+    NeedsAnswer,
+    NotFoundError,
+    RoleIncomplete,
+    StateError,
+    StepTimedOut,
+    Stop,
+    Transient,
+    UpstreamError,
+)
+from agl.ports.models import Capability, ModelId, Restriction, Usage
+from agl.ports.verifier import Verdict
+from agl.sdk.models import Scripted
+from agl.sdk.params import arg
+from agl.sdk.roles import Role, prompt_file, role
+from agl.sdk.run import Run
+from agl.sdk.terminal import Choice, Row, Rows, Screen, Text, TextInput
+from agl.sdk.tools import ReportingTool, Tool, describe, reporting_tool, tool
+from agl.sdk.workflows import Workflow, workflow
+
+__all__ = [
+    "AglError",
+    "Capability",
+    "Choice",
+    "DeniedError",
+    "InputError",
+    "ModelId",
+    "NeedsAnswer",
+    "NotFoundError",
+    "ReportingTool",
+    "Restriction",
+    "Role",
+    "RoleIncomplete",
+    "Row",
+    "Rows",
+    "Run",
+    "Screen",
+    "Scripted",
+    "StateError",
+    "StepTimedOut",
+    "Stop",
+    "Text",
+    "TextInput",
+    "Tool",
+    "Transient",
+    "UpstreamError",
+    "Usage",
+    "Verdict",
+    "Workflow",
+    "arg",
+    "describe",
+    "prompt_file",
+    "reporting_tool",
+    "role",
+    "tool",
+    "workflow",
+]

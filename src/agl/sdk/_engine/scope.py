@@ -1,0 +1,176 @@
+"""One scope at work: its turn, its tree, and what it has recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+from agl.ports.ids import Scope
+from agl.ports.ledger import Entry, Kind
+from agl.ports.models import Usage
+from agl.ports.workspace import Keeping, Workspace
+from agl.schema import Invalid
+from agl.sdk._engine.chain import Chain
+from agl.sdk._engine.ledger import renumbered
+from agl.sdk._engine.state import RunState
+
+T = TypeVar("T")
+
+_given: ContextVar[Mapping[Scope, str]] = ContextVar("given", default=MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is looked up: its fingerprint with the digests of its terms, and the last head its own
+    task was given. `within`: the attempt of a step in which it was asked; its repeats are counted
+    anew in each attempt."""
+
+    kind: Kind
+    name: str
+    fingerprint: str
+    terms: Mapping[str, str]
+    given: str | None = None
+    within: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served(Generic[T]):
+    """A recorded entry with its value as the workflow gets it."""
+
+    entry: Entry
+    value: T
+
+
+class ScopeState:
+    """A scope's chain, and the one tree that its steps take turns in."""
+
+    def __init__(self, run: RunState, scope: Scope, base: str, chain: Chain) -> None:
+        self.run = run
+        self.scope = scope
+        self.chain = chain
+        self.turn = asyncio.Lock()
+        self._base = base
+        self._workspace: Workspace | None = None
+        self._claimed: dict[tuple[Kind, str, str | None, str | None], int] = {}
+        self._names: dict[str, int] = {}
+        run.scopes[scope] = self
+
+    @property
+    def given(self) -> str:
+        """The last head that the calling task was handed by a step of this scope."""
+        return _given.get().get(self.scope, self._base)
+
+    def hand_out(self, head: str) -> None:
+        """Notes in the calling task which head it was handed."""
+        _given.set(MappingProxyType({**_given.get(), self.scope: head}))
+
+    def ordinal(self, asked: Asked) -> int:
+        return self._claimed.get(_claim(asked), 0)
+
+    def nth(self, name: str) -> int:
+        """Which step of that name the next one is, from 1."""
+        return self._names.get(name, 0) + 1
+
+    def recorded(self, asked: Asked, decode: Callable[[object], T]) -> Served[T] | None:
+        """The entry of this epoch (for answers and records: of any) that answers, claimed; or None.
+        A value that no longer fits is set aside."""
+        while True:
+            entry = self.chain.find(asked.kind, asked.fingerprint, self.ordinal(asked), asked.given)
+            if entry is None:
+                return None
+            value = self._decoded(entry, decode)
+            if value is not None:
+                self._take(asked)
+                return value
+
+    def adopted(self, asked: Asked, decode: Callable[[object], T]) -> Served[T] | None:
+        """The entry of an older epoch that starts at the tip, written again under this epoch; or
+        None. The caller has the turn."""
+        while True:
+            older = self.chain.adoptable(asked.kind, asked.fingerprint, self.ordinal(asked))
+            if older is None:
+                return None
+            value = self._decoded(older, decode)
+            if value is not None:
+                number, epoch = self.chain.next_number, self.run.epoch.number
+                entry = renumbered(older, epoch=epoch, number=number, given=asked.given)
+                self._write(entry)
+                self._take(asked)
+                return Served(entry, value.value)
+
+    def write(
+        self,
+        asked: Asked,
+        value: object,
+        *,
+        started: datetime,
+        head_before: str,
+        head_after: str,
+        attempts: tuple[str, ...] = (),
+        model: str | None = None,
+        usage: Usage | None = None,
+    ) -> Entry:
+        """Records an entry: the commit point of whatever it stands for."""
+        entry = Entry(
+            kind=asked.kind,
+            name=asked.name,
+            epoch=self.run.epoch.number,
+            number=self.chain.next_number,
+            fingerprint=asked.fingerprint,
+            ordinal=self.ordinal(asked),
+            value=value,
+            head_before=head_before,
+            head_after=head_after,
+            started=started,
+            finished=self.run.services.clock.now(),
+            attempts=attempts,
+            model=model,
+            usage=usage or Usage(),
+            terms=asked.terms,
+            given=asked.given,
+        )
+        self._write(entry)
+        self._take(asked)
+        return entry
+
+    async def tree(self) -> Workspace:
+        """The scope's worktree, made on first use at the tip."""
+        if self._workspace is None:
+            self._workspace = await self.run.services.workspaces.open(self.scope, self.chain.tip)
+        return self._workspace
+
+    async def bring(self, why: str) -> Workspace:
+        """The tree, clean and at the tip; what was in the way is kept. The caller has the turn."""
+        tree = await self.tree()
+        state = await tree.state()
+        if not (state.attached and state.clean and state.head == self.chain.tip):
+            kept = await tree.restore(self.chain.tip, Keeping(self.scope, why))
+            self.run.note_kept(self.scope, kept)
+        return tree
+
+    def _decoded(self, entry: Entry, decode: Callable[[object], T]) -> Served[T] | None:
+        try:
+            return Served(entry, decode(entry.value))
+        except Invalid as error:
+            file = self.run.ledger.set_entry_aside(self.scope, entry)
+            self.chain.drop(entry)
+            self.run.emit("entry_set_aside", self.scope, entry.name, file=file, why=str(error))
+            return None
+
+    def _write(self, entry: Entry) -> None:
+        self.run.ledger.write_entry(self.scope, entry)
+        self.chain.add(entry)
+
+    def _take(self, asked: Asked) -> None:
+        self._claimed[_claim(asked)] = self.ordinal(asked) + 1
+        if asked.kind is Kind.STEP:
+            self._names[asked.name] = self.nth(asked.name)
+
+
+def _claim(asked: Asked) -> tuple[Kind, str, str | None, str | None]:
+    return asked.kind, asked.fingerprint, asked.given, asked.within

@@ -1,0 +1,93 @@
+"""What the scopes of one run share."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agl.ports.events import Emit, Event, event_to_json
+from agl.ports.ids import Scope
+from agl.ports.ledger import Epoch
+from agl.ports.models import Usage
+from agl.ports.processes import Marker
+from agl.ports.workspace import KeptItem
+from agl.sdk._engine.ledger import Ledger
+from agl.sdk._engine.services import Services
+from agl.sdk._engine.source import digest_of, digests_of
+from agl.sdk.roles import files_taken_in
+
+if TYPE_CHECKING:
+    from agl.sdk._engine.scope import ScopeState
+
+
+@dataclass(slots=True)
+class RunState:
+    """One run in this process: its epoch, the answers given beforehand, who listens, and counts."""
+
+    services: Services
+    root: Scope
+    ledger: Ledger
+    epoch: Epoch
+    answers: Mapping[str, str]
+    emit_to: Emit | None = None
+    scopes: dict[Scope, ScopeState] = field(default_factory=dict)
+    spent: dict[str, Usage] = field(default_factory=dict)
+    open_questions: list[str] = field(default_factory=list)
+    kept: list[KeptItem] = field(default_factory=list)
+    replayed: int = 0
+    ran: int = 0
+    activity: str | None = None
+    at_work: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def marker(self) -> Marker:
+        return run_marker(self.services, self.root)
+
+    @property
+    def usage(self) -> Usage:
+        """What all attempts of the run used, those of dead processes included."""
+        return sum(self.spent.values(), Usage())
+
+    def emit(self, kind: str, scope: Scope, about: str = "", **details: object) -> None:
+        event = Event(kind, self.services.clock.now(), "/".join(scope.path), about, details)
+        self.services.log.append(self.ledger.folder, event_to_json(event))
+        self.services.terminal.tell(event)
+        if self.emit_to is not None:
+            self.emit_to(event)
+
+    def note_kept(self, scope: Scope, item: KeptItem | None) -> None:
+        if item is not None:
+            self.kept.append(item)
+            self.emit("kept", scope, item.name, why=item.why)
+
+    def take_in(self, files: tuple[Path, ...]) -> tuple[str, ...]:
+        """Adds outside files to the source of this epoch, in writing, before anything is made of
+        them; returns the digests of `files` as this epoch knows them."""
+        known = dict(self.epoch.files)
+        for file in (*files_taken_in(), *(str(one) for one in files)):
+            if file not in known:
+                known[file] = files_taken_in().get(file) or digest_of(Path(file))
+        if len(known) > len(self.epoch.files):
+            self.epoch = dataclasses.replace(self.epoch, files=known)
+            self.ledger.write_epoch(self.epoch)
+        return tuple(known[str(file)] for file in files)
+
+
+def run_marker(services: Services, run: Scope) -> Marker:
+    """What the processes of a run carry, in this process and in the next one that resumes it."""
+    return Marker(f"{services.marker_root}/{run.label}")
+
+
+def next_epoch(ledger: Ledger, source: str, services: Services) -> tuple[Epoch, bool]:
+    """The epoch to go on in, and whether it is a new one. A new one is not written yet."""
+    epochs = ledger.epochs()
+    last = epochs[-1] if epochs else None
+    files = last.files if last else {}
+    now = digests_of(files)
+    if last is not None and last.source == source and dict(last.files) == dict(now):
+        return last, False
+    number = last.number + 1 if last else 1
+    return Epoch(number, source, now, services.clock.now()), True

@@ -1,0 +1,311 @@
+"""A step: one agent call on a role, served from the ledger or run and recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from agl import schema
+from agl.ports.agents import Acted, AgentEvent, AgentOutcome, AgentTask, Said, Spent
+from agl.ports.errors import InputError, RoleIncomplete, StepTimedOut
+from agl.ports.guards import Reading
+from agl.ports.ledger import Entry, Kind, Spending, usage_to_json
+from agl.ports.models import ModelId, Usage
+from agl.ports.processes import Marker
+from agl.ports.workspace import Keeping, Workspace
+from agl.sdk._engine import fingerprints, watch
+from agl.sdk._engine.capabilities import require
+from agl.sdk._engine.reports import AttemptAtWork, Report, agent_tools
+from agl.sdk._engine.scope import Asked, ScopeState
+from agl.sdk._engine.shielding import finish
+from agl.sdk.roles import Role
+from agl.sdk.tools import ReportingTool
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of `run.step`. `message` None: the step discards what it wrote."""
+
+    role: Role[Any]
+    model: ModelId
+    message: str | None
+    timeout_s: float | None
+    inputs: Mapping[str, object]
+
+
+def call_of(
+    role: Role[Any],
+    commit: str | None,
+    discard: bool,
+    timeout_s: float | None,
+    inputs: Mapping[str, object],
+) -> Call:
+    """Checks what a workflow asks for before anything starts.
+
+    Raises:
+        InputError: how the step ends is not said, or the role has no model.
+    """
+    name = str(role.name)
+    if role.model is None:
+        raise InputError(f"role {name!r} has no model; make it with @role(model=…)")
+    if commit is not None and discard:
+        raise InputError(f"step {name!r} has both commit= and discard=True; give one")
+    if commit is not None and not commit.strip():
+        raise InputError(f"step {name!r} has an empty commit message")
+    if commit is not None and not role.may_write:
+        raise InputError(f"step {name!r} may not write files, so it takes no commit=")
+    if role.may_write and commit is None and not discard:
+        raise InputError(
+            f"step {name!r} may write files: give commit='message', or discard=True to throw away"
+            " what it writes"
+        )
+    return Call(role, role.model, commit, timeout_s, inputs)
+
+
+async def step(scope: ScopeState, call: Call) -> object:
+    """The step's value: the recorded one, or what an agent now reports."""
+    asked = _asked(scope, call)
+    reporting = call.role.reporting
+
+    def decode(value: object) -> object:
+        return None if reporting is None else schema.validate(reporting.payload, value)
+
+    served = scope.recorded(asked, decode)
+    if served is None:
+        async with scope.turn:
+            served = scope.recorded(asked, decode) or scope.adopted(asked, decode)
+            if served is None:
+                return decode(await _Attempt(scope, call, asked).run())
+    scope.run.replayed += 1
+    scope.run.emit("step_replayed", scope.scope, asked.name, head=served.entry.head_after)
+    scope.hand_out(served.entry.head_after)
+    return served.value
+
+
+class _Attempt:
+    """One attempt of a step, from a clean tree to its entry."""
+
+    def __init__(self, scope: ScopeState, call: Call, asked: Asked) -> None:
+        self._scope = scope
+        self._run = scope.run
+        self._call = call
+        self._asked = asked
+        self._id = uuid.uuid4().hex
+        self._report = Report(call.role.reporting)
+        self._started = self._run.services.clock.now()
+        self._usage = Usage()
+
+    async def run(self) -> object:
+        scope, services = self._scope, self._run.services
+        require(services.agents, self._call.role, self._call.model)
+        tree = await scope.bring(f"in the way of step {self._asked.name!r}")
+        start = scope.chain.tip
+        before = await services.guards.read(tuple(self._idle()))
+        self._write_spending()
+        self._emit(
+            "step_started",
+            model=str(self._call.model),
+            nth=scope.nth(self._asked.name),
+            attempt=self._id,
+        )
+        self._run.at_work[self._id] = self._asked.name
+        try:
+            outcome = await self._agent(tree)
+            entry = await finish(self._ending(tree, start, outcome, before))
+        except BaseException as error:
+            self._emit("step_failed", error=f"{type(error).__name__}: {error}")
+            raise
+        finally:
+            self._run.at_work.pop(self._id, None)
+            self._run.activity = None
+        scope.hand_out(entry.head_after)
+        self._act_on(before)
+        return entry.value
+
+    async def _agent(self, tree: Workspace) -> AgentOutcome:
+        services, call = self._run.services, self._call
+        at_work = AttemptAtWork(
+            f"{self._asked.fingerprint}#{self._scope.ordinal(self._asked)}", self._id
+        )
+        task = AgentTask(
+            scope=self._scope.scope,
+            step=self._asked.name,
+            nth=self._scope.nth(self._asked.name),
+            model=call.model,
+            instructions=call.role.instructions,
+            prompt=prompt_of(call.inputs),
+            tree=tree.path,
+            restrictions=call.role.restrictions,
+            tools=agent_tools(call.role.tools, self._report, at_work, self._warn),
+            marker=self._marker,
+            follow_up=self._report.follow_up,
+        )
+        try:
+            async with asyncio.timeout(call.timeout_s) as limit:
+                outcome = await services.agents.run(task, self._hear)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise StepTimedOut(
+                f"step {self._asked.name!r} was still at work after {call.timeout_s} s;"
+                f" `agl resume {self._scope.scope.label}` begins it again"
+            ) from error
+        finally:
+            await finish(self._end_processes())
+        if self._report.is_missing:
+            assert call.role.reporting is not None
+            raise RoleIncomplete(
+                f"step {self._asked.name!r} ended without calling {call.role.reporting.name!r};"
+                f" `agl resume {self._scope.scope.label}` asks again"
+            )
+        return outcome
+
+    async def _end_processes(self) -> None:
+        survivors = await self._run.services.processes.end(self._marker)
+        if survivors:
+            self._emit("survivors_ended", processes=[one.command for one in survivors])
+
+    async def _ending(
+        self, tree: Workspace, start: str, outcome: AgentOutcome, before: Reading
+    ) -> Entry:
+        """From the agent's last word to the entry; no cancellation gets in between."""
+        keeping = Keeping(self._scope.scope, f"left by step {self._asked.name!r}")
+        head = start
+        if self._call.message is not None:
+            head = await tree.commit_all(start, self._call.message, keeping)
+        else:
+            self._run.note_kept(self._scope.scope, await tree.restore(start, keeping))
+        self._findings = watch.compare(
+            before,
+            await self._run.services.guards.read(tuple(self._idle())),
+            self._idle(),
+            tuple(self._run.at_work.values()),
+        )
+        entry = self._scope.write(
+            self._asked,
+            self._report.value,
+            started=self._started,
+            head_before=start,
+            head_after=head,
+            attempts=(self._id,),
+            model=outcome.model,
+            usage=self._usage,
+        )
+        self._run.ran += 1
+        self._emit(
+            "step_finished",
+            head=head,
+            changed=head != start,
+            duration_s=(entry.finished - entry.started).total_seconds(),
+            usage=usage_to_json(self._usage),
+        )
+        if self._call.message is not None and head == start:
+            self._warn(f"step {self._asked.name!r} changed no file, so there was nothing to commit")
+        return entry
+
+    def _act_on(self, before: Reading) -> None:
+        for remark in self._findings.remarks:
+            self._warn(f"during step {self._asked.name!r} {remark}")
+        if self._findings.breach is not None:
+            raise self._findings.breach
+
+    def _idle(self) -> Mapping[str, str]:
+        """The branches of this run's other scopes that no step works on, with their heads."""
+        return {
+            scope.branch: state.chain.tip
+            for scope, state in self._run.scopes.items()
+            if state is not self._scope and not state.turn.locked()
+        }
+
+    @property
+    def _marker(self) -> Marker:
+        return Marker(self._run.marker.run, self._id)
+
+    def _hear(self, event: AgentEvent) -> None:
+        match event:
+            case Said(text):
+                self._emit("agent_said", text=text)
+            case Acted(activity):
+                self._run.activity = activity
+                self._emit("agent_acted", activity=activity)
+            case Spent(usage):
+                self._usage += usage
+                self._write_spending()
+
+    def _write_spending(self) -> None:
+        self._run.spent[self._id] = self._usage
+        self._run.ledger.write_spending(
+            Spending(
+                attempt=self._id,
+                namespace="/".join(self._scope.scope.path),
+                step=self._asked.name,
+                model=str(self._call.model),
+                usage=self._usage,
+                started=self._started,
+                updated=self._run.services.clock.now(),
+            )
+        )
+
+    def _emit(self, kind: str, **details: object) -> None:
+        self._run.emit(kind, self._scope.scope, self._asked.name, **details)
+
+    def _warn(self, text: str) -> None:
+        self._run.emit("warned", self._scope.scope, self._asked.name, text=text)
+
+
+def prompt_of(inputs: Mapping[str, object]) -> str:
+    """A step's inputs in words: each under its name, texts as they are, the rest as JSON."""
+    parts = []
+    for name, value in inputs.items():
+        shown = fingerprints.plain(value, name)
+        if not isinstance(shown, str):
+            shown = json.dumps(shown, ensure_ascii=False, indent=2)
+        parts.append(f"# {name}\n\n{shown}\n")
+    return "\n".join(parts)
+
+
+def _asked(scope: ScopeState, call: Call) -> Asked:
+    files = scope.run.take_in(scope.run.services.agents.files(call.model))
+    terms = {
+        **_role_terms(call.role),
+        "model": fingerprints.digest(
+            [call.model.provider, call.model.name, call.model.settings, files]
+        ),
+        "ending": fingerprints.digest("commit" if call.message is not None else "discard"),
+        **{f"input.{name}": _input_digest(name, value) for name, value in call.inputs.items()},
+    }
+    return Asked(Kind.STEP, call.role.name, fingerprints.fingerprint(Kind.STEP.value, terms), terms)
+
+
+def _input_digest(name: str, value: object) -> str:
+    try:
+        return fingerprints.digest(value)
+    except InputError as error:
+        raise InputError(f"input {name!r}: {error}") from error
+
+
+@lru_cache(maxsize=1024)
+def _role_terms(role: Role[Any]) -> Mapping[str, str]:
+    tools = [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "schema": tool.schema,
+            "type": tool.type_name,
+            "reports": isinstance(tool, ReportingTool),
+        }
+        for tool in role.tools
+    ]
+    return {
+        "name": fingerprints.digest(str(role.name)),
+        "instructions": fingerprints.digest(role.instructions),
+        "restrictions": fingerprints.digest(sorted(one.value for one in role.restrictions)),
+        "tools": fingerprints.digest(tools),
+    }

@@ -1,0 +1,99 @@
+"""The harness, with a workflow as an author would write it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agl.adapters.memory.agent import Play
+from agl.sdk import (
+    Choice,
+    ModelId,
+    Restriction,
+    Role,
+    Run,
+    Screen,
+    arg,
+    reporting_tool,
+    role,
+    workflow,
+)
+from agl.testing import Interrupted, harness
+
+MODEL = ModelId("fake", "model")
+
+
+@dataclass(frozen=True)
+class Findings:
+    findings: list[str]
+
+
+@dataclass(frozen=True)
+class Params:
+    request: str = arg("-r", "--request")
+
+
+@role(model=MODEL)
+def implementer() -> Role[None]:
+    return Role(name="implement", instructions="Do what is asked.")
+
+
+@role(model=MODEL)
+def reviewer() -> Role[Findings]:
+    return Role(
+        name="review",
+        instructions="Say what is wrong.",
+        restrictions=[Restriction.NO_FILE_WRITES],
+        tools=[reporting_tool("report_findings", "Hands in what you found.", Findings)],
+    )
+
+
+@workflow(version="1")
+async def small(run: Run[Params]) -> None:
+    await run.step(implementer(), commit="implement", request=run.params.request)
+    verdict = await run.verify()
+    found = await run.step(reviewer(), passed=verdict.passed)
+    if found.findings:
+        go_on = await run.ask(
+            Screen("Go on?", responses=[Choice("yes", value=True), Choice("no", value=False)])
+        )
+        if go_on:
+            await run.step(implementer(), commit="repair", findings=found.findings)
+
+
+PLAYS = {
+    "implement": Play(files={"a.txt": "one\n"}),
+    "implement#2": Play(files={"a.txt": "two\n"}),
+    "review": Play(report={"findings": ["it is one"]}),
+}
+
+
+def test_a_run_goes_to_its_end(tmp_path: Path) -> None:
+    h = harness(tmp_path, agent=PLAYS, answers=["yes"], verdicts=[True])
+    report = h.run(small, Params(request="two"))
+    assert (report.outcome, report.result, report.exit_code) == ("finished", "landed", 0)
+    assert h.files() == {"a.txt": "two\n"}
+    assert [entry.name for entry in h.recorded()] == [
+        "implement",
+        "verify",
+        "review",
+        "Go on?",
+        "implement",
+    ]
+
+
+@pytest.mark.parametrize("entries", range(1, 6))
+def test_an_interrupted_run_repeats_nothing(tmp_path: Path, entries: int) -> None:
+    h = harness(tmp_path, agent=PLAYS, answers=["yes"], verdicts=[True])
+    with pytest.raises(Interrupted):
+        h.run(small, Params(request="two"), interrupt_after=entries)
+    before = list(h.ran)
+    h.answers = ["yes"] if entries < 4 else []
+    h.verdicts = [True] if entries < 2 else []
+    report = h.resume()
+    assert report.outcome == "finished"
+    assert len(before) + len(h.ran) == 3
+    assert h.files() == {"a.txt": "two\n"}
+    assert len(h.recorded()) == 5

@@ -33,29 +33,29 @@ def write(file: Path, *names: str, before: str = "") -> Path:
 
 def test_a_file_with_one_workflow_is_loaded_and_recorded_absolutely(tmp_path: Path) -> None:
     file = write(tmp_path / "flow_one.py", "fix")
-    loaded = load(str(file))
-    assert loaded.name == f"{file}:fix"
-    assert (loaded.workflow.version, loaded.workflow.help) == ("1", "Does it.")
-    assert load(loaded.name) == loaded
+    name, workflow = load(str(file))
+    assert name == f"{file}:fix"
+    assert (workflow.version, workflow.help) == ("1", "Does it.")
+    assert load(name) == (name, workflow)
 
 
 def test_a_file_with_several_workflows_asks_which(tmp_path: Path) -> None:
     file = write(tmp_path / "flow_two.py", "fix", "split")
     with pytest.raises(InputError, match=r"flow_two\.py:fix, .*flow_two\.py:split"):
         load(str(file))
-    assert load(f"{file}:split").name == f"{file}:split"
+    assert load(f"{file}:split")[0] == f"{file}:split"
 
 
 def test_a_file_imports_its_siblings(tmp_path: Path) -> None:
     (tmp_path / "sibling_of_three.py").write_text("x = 1\n")
     file = write(tmp_path / "flow_three.py", "fix", before="from sibling_of_three import x\n")
-    assert load(str(file)).workflow.version == "1"
+    assert load(str(file))[1].version == "1"
 
 
 def test_a_workflow_that_was_imported_is_not_the_files_own(tmp_path: Path) -> None:
     write(tmp_path / "flow_four.py", "inner")
     file = write(tmp_path / "flow_five.py", "outer", before="from flow_four import inner\n")
-    assert load(str(file)).name.endswith(":outer")
+    assert load(str(file))[0].endswith(":outer")
 
 
 def test_a_missing_file_is_not_found_and_named(tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ def installed(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("installed")
 def test_an_installed_workflow_is_loaded_by_its_name() -> None:
-    loaded = load("good")
-    assert (loaded.name, loaded.workflow.module) == ("good", "flows_installed")
+    name, workflow = load("good")
+    assert (name, workflow.module) == ("good", "flows_installed")
 
 
 @pytest.mark.usefixtures("installed")

@@ -15,7 +15,7 @@ from agl.config.projects import Project
 from agl.config.settings import Settings
 from agl.ports.errors import InputError
 from agl.ports.event_log import EventLog
-from agl.ports.history import Repository
+from agl.ports.history import History, Repository
 from agl.ports.ids import Label, ProjectName
 from agl.ports.locks import Locks
 from agl.ports.store import Store
@@ -69,6 +69,15 @@ def locks(settings: Settings) -> Locks:
     from agl.adapters.filesystem import FilesystemLocks
 
     return FilesystemLocks(settings.home / "locks")
+
+
+def history(repository: Repository) -> History:
+    """What the repository holds, before it is a project."""
+    from agl.adapters.git.history import GitHistory
+    from agl.adapters.git.runner import Git
+    from agl.adapters.system import SystemProcesses
+
+    return GitHistory(Git(SystemProcesses(), dict(os.environ), None), repository)
 
 
 def plain_terminal() -> Terminal:

@@ -8,7 +8,6 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,14 +20,6 @@ if TYPE_CHECKING:
 GROUP = "agl.workflows"
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A workflow under the name that finds it again: an entry point's, or `/abs/flow.py:name`."""
-
-    name: str
-    workflow: Workflow[Any]
-
-
 def names() -> Mapping[str, str]:
     """The installed workflows, each with the `module:attribute` that holds it. Imports none."""
     from importlib.metadata import entry_points
@@ -36,8 +27,9 @@ def names() -> Mapping[str, str]:
     return {point.name: point.value for point in sorted(entry_points(group=GROUP))}
 
 
-def load(name: str) -> Loaded:
+def load(name: str) -> tuple[str, Workflow[Any]]:
     """The workflow of that name, or of a file: `flow.py`, or `flow.py:name` if it holds several.
+    Comes with the name that finds it again: an entry point's, or `/absolute/flow.py:name`.
 
     Raises:
         NotFoundError: there is none; the message lists those there are.
@@ -52,7 +44,7 @@ def load(name: str) -> Loaded:
     return _installed(name)
 
 
-def _installed(name: str) -> Loaded:
+def _installed(name: str) -> tuple[str, Workflow[Any]]:
     known = names()
     if name not in known:
         raise NotFoundError(
@@ -67,7 +59,7 @@ def _installed(name: str) -> Loaded:
         )
     with _importing(what):
         module = importlib.import_module(module_name)
-    return Loaded(name, _attribute(module, attribute, what))
+    return name, _attribute(module, attribute, what)
 
 
 def _is_there(module: str) -> bool:
@@ -77,7 +69,7 @@ def _is_there(module: str) -> bool:
         return False
 
 
-def _from_file(file: Path, attribute: str) -> Loaded:
+def _from_file(file: Path, attribute: str) -> tuple[str, Workflow[Any]]:
     path = file.expanduser().resolve()
     if not path.is_file():
         raise NotFoundError(f"no workflow file {str(path)!r}; was it moved or removed?")
@@ -96,7 +88,7 @@ def _from_file(file: Path, attribute: str) -> Loaded:
         raise NotFoundError(
             f"{str(path)!r} holds no workflow {attribute!r}; it holds {', '.join(found) or 'none'}"
         )
-    return Loaded(f"{path}:{attribute}", found[attribute])
+    return f"{path}:{attribute}", found[attribute]
 
 
 def _module_of(path: Path) -> ModuleType:

@@ -1,0 +1,220 @@
+"""What is recorded of runs. Nothing here changes anything, and `runs` loads no event loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from agl.ports.errors import CorruptDocument, NewerFormat, NotFoundError
+from agl.ports.ids import Label, ProjectName, Scope, collision_key
+from agl.ports.ledger import (
+    Outcome,
+    RunRecord,
+    outcome_from_json,
+    run_folder,
+    run_from_json,
+    runs_folder,
+)
+from agl.ports.locks import Locks
+from agl.ports.models import Usage
+from agl.ports.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from agl.ports.event_log import EventLog
+    from agl.ports.ledger import Entry
+    from agl.ports.workspace import KeptItem
+    from agl.sdk._engine.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run in a line. `state` is derived: `running` while its lock is held, else what its outcome
+    says (`finished`, `stopped`, `failed`, `limit`, `needs_answer`), else `interrupted`; or
+    `unreadable`, and `message` says why. `result`: one of the four outcomes of the work."""
+
+    label: str
+    state: str
+    workflow: str = ""
+    branch: str = ""
+    created: datetime | None = None
+    ended: datetime | None = None
+    result: str = ""
+    message: str = ""
+    questions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One recorded fact of a run. `live`: it counts; otherwise it is off the chain. `copy_of`: the
+    number of the entry of an older epoch that this one repeats."""
+
+    number: int
+    epoch: int
+    kind: str
+    name: str
+    ordinal: int
+    live: bool
+    model: str | None
+    duration_s: float
+    usage: Usage
+    head_before: str
+    head_after: str
+    copy_of: int | None
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """All that is known of one run. `head` is where its live chain ends, `at_work` the steps that
+    run now, `spent` what all attempts used, `spent_in_vain` the part of it that no entry holds,
+    `failure` a traceback of the author's own code."""
+
+    summary: Summary
+    version: str
+    base_ref: str
+    base: str
+    head: str
+    epoch: int
+    params: Mapping[str, object]
+    lines: tuple[Line, ...]
+    at_work: tuple[str, ...]
+    spent: Usage
+    spent_in_vain: Usage
+    kept: tuple[KeptItem, ...]
+    failure: str | None
+
+
+def runs(store: Store, locks: Locks, project: ProjectName) -> tuple[Summary, ...]:
+    """The runs of a project, the oldest first; one that cannot be read is in its place and says
+    so."""
+    found = [_summary(store, locks, project, name) for name in store.folders(runs_folder(project))]
+    known = [summary for summary in found if summary is not None]
+    return tuple(sorted(known, key=lambda one: (one.created is not None, one.created, one.label)))
+
+
+async def run(services: Services, label: Label) -> Details:
+    """One run with all its entries.
+
+    Raises:
+        NotFoundError: there is no such run.
+        CorruptDocument, NewerFormat: a document cannot be read; the message names the file.
+    """
+    from agl.sdk._engine.chain import Chain
+    from agl.sdk._engine.ledger import Ledger
+
+    scope = Scope(services.project, label)
+    ledger = Ledger(services.store, scope)
+    record = ledger.record()
+    if record is None:
+        raise NotFoundError(not_found(services.store, services.project, label))
+    outcome = ledger.outcome()
+    summary = _of(record, outcome, services.locks, services.project)
+    epochs = ledger.epochs()
+    epoch = epochs[-1].number if epochs else 0
+    entries = ledger.entries(scope)
+    gone = await services.history.missing({entry.head_after for entry in entries})
+    chain = Chain(record.base, epoch, entries, gone)
+    live = {entry.number for entry in chain.live}
+    spendings = ledger.spendings()
+    recorded = {attempt for entry in entries for attempt in entry.attempts}
+    return Details(
+        summary=summary,
+        version=record.version,
+        base_ref=record.base_ref,
+        base=record.base,
+        head=chain.tip,
+        epoch=epoch,
+        params=record.params,
+        lines=tuple(_line(entry, live) for entry in entries),
+        at_work=_at_work(services.log, scope) if summary.state == "running" else (),
+        spent=_total(one.usage for one in spendings),
+        spent_in_vain=_total(one.usage for one in spendings if one.attempt not in recorded),
+        kept=await services.kept.items(label),
+        failure=None if outcome is None else outcome.failure,
+    )
+
+
+def not_found(store: Store, project: ProjectName, label: str) -> str:
+    """The sentence for a label without a run, with the one that was perhaps meant."""
+    for known in store.folders(runs_folder(project)):
+        if known != label and collision_key(known) == collision_key(label):
+            return f"no run {label!r} in project {str(project)!r}; there is {known!r}"
+    return f"no run {str(label)!r} in project {str(project)!r}; `agl list` shows them"
+
+
+def _summary(store: Store, locks: Locks, project: ProjectName, name: str) -> Summary | None:
+    folder = run_folder(project, Label(name))
+    try:
+        document = store.read((*folder, "run"))
+        if document is None:
+            return None
+        record = run_from_json(document, "/".join((*folder, "run.json")))
+        ended = store.read((*folder, "outcome"))
+        where = "/".join((*folder, "outcome.json"))
+        outcome = None if ended is None else outcome_from_json(ended, where)
+    except (CorruptDocument, NewerFormat) as error:
+        return Summary(name, "unreadable", message=str(error))
+    return _of(record, outcome, locks, project)
+
+
+def _of(record: RunRecord, outcome: Outcome | None, locks: Locks, project: ProjectName) -> Summary:
+    state = "interrupted" if outcome is None else outcome.kind.value
+    message = "" if outcome is None else outcome.message
+    holder = locks.holder((project, collision_key(record.label)))
+    if holder is not None:
+        state, message = "running", str(holder)
+    return Summary(
+        label=record.label,
+        state=state,
+        workflow=record.workflow,
+        branch=record.branch,
+        created=record.created,
+        ended=None if outcome is None else outcome.ended,
+        result="" if outcome is None else outcome.result,
+        message=message,
+        questions=() if outcome is None else outcome.questions,
+    )
+
+
+def _line(entry: Entry, live: set[int]) -> Line:
+    from agl.sdk._engine.chain import ON_CHAIN
+
+    return Line(
+        number=entry.number,
+        epoch=entry.epoch,
+        kind=entry.kind.value,
+        name=entry.name,
+        ordinal=entry.ordinal,
+        live=entry.kind not in ON_CHAIN or entry.number in live,
+        model=entry.model,
+        duration_s=(entry.finished - entry.started).total_seconds(),
+        usage=entry.usage,
+        head_before=entry.head_before,
+        head_after=entry.head_after,
+        copy_of=entry.copy_of,
+        value=entry.value,
+    )
+
+
+def _total(usages: Iterable[Usage]) -> Usage:
+    total = Usage()
+    for usage in usages:
+        total += usage
+    return total
+
+
+def _at_work(log: EventLog, scope: Scope) -> tuple[str, ...]:
+    """The steps that the log saw begin and not end since the run was last entered."""
+    begun: list[str] = []
+    for event in log.read(run_folder(scope.project, scope.label)):
+        kind, about = event.get("kind"), str(event.get("about"))
+        if kind == "run_started":
+            begun.clear()
+        elif kind == "step_started":
+            begun.append(about)
+        elif kind in ("step_finished", "step_failed") and about in begun:
+            begun.remove(about)
+    return tuple(begun)

@@ -48,6 +48,7 @@ class MemoryRepository:
         self.stashes: list[str] = []
         self.broken_config: str | None = None
         self._heads: dict[Path, str] = {}
+        self._passed: dict[Path, list[str]] = {}
         self.add_tree(self.checkout, "main")
 
     @classmethod
@@ -99,9 +100,11 @@ class MemoryRepository:
         tree.mkdir(parents=True, exist_ok=True)
         (tree / ".git").write_text(self._mark)
         self._heads[tree] = _HEADS + branch
+        self._passed[tree] = []
 
     def drop_tree(self, tree: Path) -> None:
         self._heads.pop(tree, None)
+        self._passed.pop(tree, None)
 
     def registered(self, tree: Path) -> bool:
         return tree in self._heads
@@ -140,12 +143,21 @@ class MemoryRepository:
     def put(self, tree: Path, commit: str, branch: str | None) -> None:
         """Moves HEAD, and the branch with it, and writes the commit's files over the tree's."""
         write(tree, self.scan(tree).files, self.files(commit))
+        self._move(tree, commit, branch)
+
+    def passed(self, tree: Path) -> tuple[str, ...]:
+        """The commits that HEAD was moved to since AGL's own last move, as a reflog has them."""
+        return tuple(self._passed[tree])
+
+    def settle(self, tree: Path) -> None:
+        """Marks the last move as AGL's own."""
+        self._passed[tree].clear()
+
+    def _move(self, tree: Path, commit: str, branch: str | None) -> None:
         if branch is not None:
             self.branches[branch] = commit
         self._heads[tree] = commit if branch is None else _HEADS + branch
-
-    def detach_in(self, tree: Path) -> None:
-        self._heads[tree] = self.head(tree)
+        self._passed[tree].append(commit)
 
     # what is kept
 
@@ -162,9 +174,9 @@ class MemoryRepository:
         folder: Path | None = None,
     ) -> KeptItem:
         name = (
-            f"refs/agl/kept/{label}/{self.stamp()}-{namespace}-{len(self.kept_items) + 1}"
+            f"{label}/{self.stamp()}-{namespace}-{len(self.kept_items) + 1}"
             if folder is None
-            else folder.relative_to(self.trees).as_posix()
+            else f"{folder.parent.name}/{folder.name}"
         )
         when = self.clock.now().isoformat()
         item = KeptItem(name, label, namespace, when, why, commit, folder)
@@ -188,12 +200,14 @@ class MemoryRepository:
         parents = self.commits[self.head(tree)].parents
         return self._commit(tree, parents, self.scan(tree).files, message)
 
+    def detach_in(self, tree: Path) -> None:
+        self._move(tree, self.head(tree), None)
+
     def reset_in(self, tree: Path, commit: str) -> None:
         self.put(tree, commit, self.branch_of(tree))
 
     def branch_in(self, tree: Path, branch: str) -> None:
-        self.branches[branch] = self.head(tree)
-        self._heads[tree] = _HEADS + branch
+        self._move(tree, self.head(tree), branch)
 
     def switch_in(self, tree: Path, branch: str) -> None:
         self.put(tree, self.branches[branch], branch)
@@ -213,11 +227,7 @@ class MemoryRepository:
 
     def _commit(self, tree: Path, parents: tuple[str, ...], files: Snapshot, message: str) -> str:
         commit = self.add_commit(parents, files, message)
-        branch = self.branch_of(tree)
-        if branch is None:
-            self._heads[tree] = commit
-        else:
-            self.branches[branch] = commit
+        self._move(tree, commit, self.branch_of(tree))
         return commit
 
     @property

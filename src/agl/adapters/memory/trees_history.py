@@ -21,14 +21,9 @@ class MemoryHistory(History):
         repository = self._repository
         if ref == "HEAD":
             return repository.head(repository.checkout)
-        names = {f"refs/heads/{branch}": tip for branch, tip in repository.branches.items()}
-        names |= {
-            item.name: item.commit for item in repository.kept_items if item.commit is not None
-        }
-        found = repository.branches.get(ref) or names.get(ref)
+        found = repository.branches.get(ref.removeprefix("refs/heads/"))
         if found is None and len(ref) >= 4:
-            matching = [commit for commit in repository.commits if commit.startswith(ref)]
-            found = matching[0] if len(matching) == 1 else None
+            found = next((one for one in repository.commits if one.startswith(ref)), None)
         if found is None:
             raise InputError(f"no commit is called {ref!r}; `git log --all` shows what there is")
         return found
@@ -49,7 +44,7 @@ class MemoryHistory(History):
         repository = self._repository
         new = set(repository.reachable(newer)) - set(repository.reachable(older))
         return tuple(
-            f"{commit} {repository.commits[commit].message.strip().partition(chr(10))[0]}"
+            f"{commit} {repository.commits[commit].message.partition(chr(10))[0]}"
             for commit in reversed(repository.commits)
             if commit in new
         )

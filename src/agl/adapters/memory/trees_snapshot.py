@@ -75,8 +75,8 @@ def write(tree: Path, present: Snapshot, target: Snapshot) -> None:
 
 
 def _walk(tree: Path, below: str = "") -> Iterator[str]:
-    """The paths of files and links, sorted within each folder, and of nested repositories."""
-    for entry in sorted(os.scandir(tree / below), key=lambda entry: entry.name):
+    """The paths of files and links, and of nested repositories."""
+    for entry in os.scandir(tree / below):
         path = below + entry.name
         if path == ".git":
             continue

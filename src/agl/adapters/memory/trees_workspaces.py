@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from itertools import count
 from pathlib import Path
 
@@ -35,14 +34,15 @@ class MemoryWorkspace(Workspace):
 
     async def commit_all(self, start: str, message: str, keeping: Keeping) -> str:
         repository, head = self._repository, self._head()
-        found = repository.scan(self.path)
-        self.move_aside(found.nested, keeping)
-        parent = head if repository.contains(head, start) else start
-        commit = parent
-        if found.files != repository.files(parent):
-            commit = repository.add_commit((parent,), found.files, message)
+        while nested := repository.scan(self.path).nested:
+            self.move_aside(tuple(f"{path}/.git" for path in nested), keeping)
+        attached = repository.branch_of(self.path) == self.scope.branch
+        parent = head if attached and repository.contains(head, start) else start
+        files, commit = repository.scan(self.path).files, parent
+        if files != repository.files(parent):
+            commit = repository.add_commit((parent,), files, message)
         self.keep_commits(commit, keeping)
-        repository.put(self.path, commit, self.scope.branch)
+        self._put(commit)
         return commit
 
     async def restore(self, to: str, keeping: Keeping) -> KeptItem | None:
@@ -50,40 +50,40 @@ class MemoryWorkspace(Workspace):
         found = self._repository.scan(self.path)
         blocking = in_the_way(found.ignored, self._repository.files(to))
         moved = self.move_aside(found.nested + blocking, keeping)
-        left = self.keep_files(to, keeping)
+        left = self.keep_files(keeping)
         commits = self.keep_commits(to, keeping)
-        self._repository.put(self.path, to, self.scope.branch)
+        self._put(to)
         return left or commits or moved
 
     async def detach(self) -> None:
         self._head()
         self._repository.detach_in(self.path)
+        self._repository.settle(self.path)
 
-    def keep_files(self, to: str, keeping: Keeping) -> KeptItem | None:
-        """Keeps what differs from HEAD, and commits that `to` lacks, as a commit on HEAD."""
+    def keep_files(self, keeping: Keeping) -> KeptItem | None:
+        """Keeps what differs from HEAD as a commit on HEAD; what was kept before is found again."""
         repository = self._repository
         head, files = repository.head(self.path), repository.scan(self.path).files
-        reachable = repository.contains(to, head)
-        if reachable and files == repository.files(head):
+        if files == repository.files(head):
             return None
         for item in _of_scope(repository, self.scope):
-            if item.commit is None or repository.files(item.commit) != files:
-                continue
-            if reachable or repository.contains(item.commit, head):
+            if item.commit is not None and repository.files(item.commit) == files:
                 return item
         commit = repository.add_commit((head,), files, keeping.why)
         return _keep(repository, keeping, commit=commit)
 
-    def keep_commits(self, to: str, keeping: Keeping) -> KeptItem | None:
-        """Keeps what HEAD and the branch are at, unless `to` or something kept contains it."""
+    def keep_commits(self, to: str | None, keeping: Keeping) -> KeptItem | None:
+        """Keeps every commit that the tree was at and that nothing which stays contains."""
         repository, first = self._repository, None
-        for tip in (repository.head(self.path), repository.branches.get(self.scope.branch)):
-            kept = (item.commit for item in _of_scope(repository, self.scope))
-            safe = (to, *(commit for commit in kept if commit is not None))
-            if tip is None or any(repository.contains(commit, tip) for commit in safe):
-                continue
-            item = _keep(repository, keeping, commit=tip)
-            first = first or item
+        others = (tip for name, tip in repository.branches.items() if name != self.scope.branch)
+        safe = [*others, *repository.stashes, *([] if to is None else [to])]
+        safe += [item.commit for item in repository.kept_items if item.commit is not None]
+        own = repository.branches.get(self.scope.branch)
+        for tip in (own, repository.head(self.path), *reversed(repository.passed(self.path))):
+            if tip is not None and not any(repository.contains(one, tip) for one in safe):
+                item = _keep(repository, keeping, commit=tip)
+                safe.append(tip)
+                first = first or item
         return first
 
     def move_aside(self, paths: tuple[str, ...], keeping: Keeping) -> KeptItem | None:
@@ -94,6 +94,11 @@ class MemoryWorkspace(Workspace):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (self.path / path).rename(folder / path)
         return _keep(self._repository, keeping, folder=folder)
+
+    def _put(self, commit: str) -> None:
+        refuse_elsewhere(self._repository, self.scope, self.path)
+        self._repository.put(self.path, commit, self.scope.branch)
+        self._repository.settle(self.path)
 
     def _head(self) -> str:
         if not self._repository.holds(self.path):
@@ -129,23 +134,21 @@ class MemoryWorkspaces(WorkspaceProvider):
             return MemoryWorkspace(repository, scope, folder)
         if folder.exists():
             raise StateError(f"the folder {str(folder)!r} is not a tree of AGL's; move it away")
-        repository.drop_tree(folder)
-        self._refuse_elsewhere(scope)
+        refuse_elsewhere(repository, scope, folder)
         at = repository.branches.get(scope.branch, start)
         if at not in repository.commits:
             raise UpstreamError(f"no commit {at!r} to start {scope.branch!r} at")
         try:
             repository.add_tree(folder, scope.branch)
-            repository.put(folder, at, scope.branch)
         except OSError as error:
-            repository.drop_tree(folder)
-            shutil.rmtree(folder, ignore_errors=True)
             raise UpstreamError(f"cannot make the tree {str(folder)!r}: {error}") from error
+        repository.put(folder, at, scope.branch)
+        repository.settle(folder)
         return MemoryWorkspace(repository, scope, folder)
 
     async def clear(self, scopes: tuple[Scope, ...]) -> tuple[Cleared, ...]:
         for scope in scopes:
-            self._refuse_elsewhere(scope)
+            refuse_elsewhere(self._repository, scope, self.folder(scope))
         cleared = (self._clear(scope) for scope in scopes)
         return tuple(one for one in cleared if one is not None)
 
@@ -159,8 +162,11 @@ class MemoryWorkspaces(WorkspaceProvider):
         folder = None
         if repository.registered(tree) and tree.exists():
             workspace = MemoryWorkspace(repository, scope, tree)
-            left = workspace.keep_files(tip or repository.head(tree), keeping)
-            kept += [] if left is None else [left]
+            items = (
+                workspace.keep_files(keeping),
+                workspace.keep_commits(None, keeping),
+            )
+            kept += [item for item in items if item is not None]
             folder = _kept_folder(repository, scope)
             tree.rename(folder)
             if (folder / ".git").exists():
@@ -170,13 +176,14 @@ class MemoryWorkspaces(WorkspaceProvider):
         repository.branches.pop(scope.branch, None)
         return Cleared(scope.tree, folder, scope.branch, tuple(kept))
 
-    def _refuse_elsewhere(self, scope: Scope) -> None:
-        where = self._repository.checked_out_at(scope.branch)
-        if where is not None and where != self.folder(scope):
-            raise StateError(
-                f"the branch {scope.branch!r} is checked out at {str(where)!r};"
-                " check out another branch there"
-            )
+
+def refuse_elsewhere(repository: MemoryRepository, scope: Scope, tree: Path) -> None:
+    where = repository.checked_out_at(scope.branch)
+    if where is not None and where != tree:
+        raise StateError(
+            f"the branch {scope.branch!r} is checked out at {str(where)!r};"
+            " check out another branch there"
+        )
 
 
 def _of_scope(repository: MemoryRepository, scope: Scope) -> list[KeptItem]:

@@ -115,3 +115,10 @@ class HistoryContract:
         named = await repo.history.uncommitted(repo.checkout)
         assert sorted(named) == ["calc.py", "docs/notes.txt", "new 漢字.txt"]
         assert await repo.history.uncommitted(repo.checkout / "docs") == named
+
+    async def test_a_folder_may_be_reached_through_a_link(
+        self, repo: TreesUnderTest, tmp_path: Path
+    ) -> None:
+        (tmp_path / "link").symlink_to(repo.checkout)
+        (repo.checkout / "new.txt").write_bytes(b"new")
+        assert await repo.history.uncommitted(tmp_path / "link") == ("new.txt",)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agl.ports.errors import StateError, TreeVanished
+from agl.ports.errors import StateError, TreeVanished, UpstreamError
 from agl.ports.ids import Label, Scope
 from agl.ports.workspace import Workspace
 from agl.testing.contracts.trees import (
@@ -35,6 +35,12 @@ ODD_NAMES = [
     ":x",
 ]
 
+
+def _replace_by_a_link(tree: Path) -> None:
+    (tree / "calc.py").unlink()
+    (tree / "calc.py").symlink_to("docs/notes.txt")
+
+
 Change = Callable[[Path], object]
 CHANGES: dict[str, Change] = {
     "modified": lambda tree: (tree / "calc.py").write_bytes(b"changed\n"),
@@ -42,6 +48,7 @@ CHANGES: dict[str, Change] = {
     "untracked": lambda tree: (tree / "new.txt").write_bytes(b"new\n"),
     "executable": lambda tree: (tree / "calc.py").chmod(0o755),
     "linked": lambda tree: (tree / "link").symlink_to("calc.py"),
+    "replaced by a link": _replace_by_a_link,
 }
 
 
@@ -73,6 +80,14 @@ class WorkspaceContract:
     async def test_a_change_is_seen(self, repo: TreesUnderTest, change: Change) -> None:
         tree = await _opened(repo)
         change(tree.path)
+        assert not (await tree.state()).clean
+
+    @pytest.mark.parametrize("with_commit", [True, False])
+    async def test_a_nested_repository_is_a_change(
+        self, repo: TreesUnderTest, with_commit: bool
+    ) -> None:
+        tree = await _opened(repo)
+        repo.nest_in(tree.path, "inner", with_commit=with_commit)
         assert not (await tree.state()).clean
 
     async def test_an_ignored_file_is_no_change(self, repo: TreesUnderTest) -> None:
@@ -198,6 +213,26 @@ class WorkspaceContract:
         assert await can_be_found(repo, tip)
         await _assert_rests_at(repo, tree, head)
 
+    async def test_a_commit_that_the_agent_amended_is_kept(self, repo: TreesUnderTest) -> None:
+        tree = await _opened(repo)
+        (tree.path / "one.txt").write_bytes(b"first words")
+        first = repo.commit_in(tree.path, "one")
+        (tree.path / "one.txt").write_bytes(b"second words")
+        second = repo.amend_in(tree.path, "one")
+        assert await tree.commit_all(repo.base, "step", KEEPING) == second
+        assert await can_be_found(repo, first)
+
+    async def test_a_start_that_was_reset_and_made_again_needs_no_commit(
+        self, repo: TreesUnderTest
+    ) -> None:
+        tree = await _opened(repo)
+        (tree.path / "one.txt").write_bytes(b"one")
+        start = await tree.commit_all(repo.base, "one", KEEPING)
+        repo.reset_in(tree.path, repo.base)
+        (tree.path / "one.txt").write_bytes(b"one")
+        assert await tree.commit_all(start, "step", KEEPING) == start
+        await _assert_rests_at(repo, tree, start)
+
     async def test_a_reset_below_the_start_becomes_one_commit_on_the_start(
         self, repo: TreesUnderTest
     ) -> None:
@@ -222,7 +257,7 @@ class WorkspaceContract:
         tip = repo.commit_in(tree.path, "one")
         (tree.path / "two.txt").write_bytes(b"2")
         head = await tree.commit_all(repo.base, "step", KEEPING)
-        assert await repo.history.is_ancestor(repo.base, head)
+        assert await repo.history.between(repo.base, head) == (f"{head} step",)
         assert await repo.history.files(head) == {
             **BASE_FILES,
             "one.txt": b"1",
@@ -324,6 +359,37 @@ class WorkspaceContract:
         assert await can_be_found(repo, two)
         await _assert_rests_at(repo, tree, repo.base)
 
+    async def test_a_commit_that_the_agent_reset_away_is_kept(self, repo: TreesUnderTest) -> None:
+        tree = await _opened(repo)
+        (tree.path / "one.txt").write_bytes(b"1")
+        tip = repo.commit_in(tree.path, "one")
+        repo.reset_in(tree.path, repo.base)
+        item = await tree.restore(repo.base, KEEPING)
+        assert item is not None
+        assert item.commit == tip
+
+    async def test_commits_that_another_branch_holds_are_not_kept(
+        self, repo: TreesUnderTest
+    ) -> None:
+        tree = await _opened(repo)
+        repo.branch_in(tree.path, "feature")
+        (tree.path / "one.txt").write_bytes(b"1")
+        repo.commit_in(tree.path, "one")
+        assert await tree.restore(repo.base, KEEPING) is None
+        await _assert_rests_at(repo, tree, repo.base)
+
+    async def test_a_branch_that_is_checked_out_elsewhere_is_not_moved(
+        self, repo: TreesUnderTest
+    ) -> None:
+        tree = await _opened(repo)
+        (tree.path / "one.txt").write_bytes(b"1")
+        head = await tree.commit_all(repo.base, "one", KEEPING)
+        await tree.detach()
+        repo.switch_in(repo.checkout, SCOPE.branch)
+        with pytest.raises(StateError, match=re.escape(str(repo.checkout))):
+            await tree.restore(repo.base, KEEPING)
+        assert await repo.history.tip(SCOPE.branch) == head
+
     async def test_a_move_forward_keeps_nothing(self, repo: TreesUnderTest) -> None:
         tree = await _opened(repo)
         (tree.path / "calc.py").write_bytes(b"fixed")
@@ -396,6 +462,24 @@ class WorkspaceContract:
         assert (inside[0].parent / ".git").is_dir()
         await _assert_rests_at(repo, tree, repo.base)
 
+    @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+    async def test_each_kind_of_change_is_undone(
+        self, repo: TreesUnderTest, change: Change
+    ) -> None:
+        tree = await _opened(repo)
+        change(tree.path)
+        await tree.restore(repo.base, KEEPING)
+        assert not (tree.path / "calc.py").is_symlink()
+        assert not os.access(tree.path / "calc.py", os.X_OK)
+        await _assert_rests_at(repo, tree, repo.base)
+
+    async def test_a_pipe_is_passed_over(self, repo: TreesUnderTest) -> None:
+        tree = await _opened(repo)
+        os.mkfifo(tree.path / "pipe")
+        assert (await tree.state()).clean
+        assert await tree.commit_all(repo.base, "step", KEEPING) == repo.base
+        assert await tree.restore(repo.base, KEEPING) is None
+
     async def test_a_file_and_a_folder_change_places(self, repo: TreesUnderTest) -> None:
         tree = await _opened(repo)
         (tree.path / "calc.py").unlink()
@@ -433,7 +517,7 @@ class WorkspaceContract:
 
     # a tree that is not there
 
-    @pytest.mark.parametrize("lost", ["folder", "mark"])
+    @pytest.mark.parametrize("lost", ["folder", "mark", "repository"])
     @pytest.mark.parametrize(
         "call",
         [
@@ -455,6 +539,8 @@ class WorkspaceContract:
             shutil.rmtree(tree.path)
         else:
             (tree.path / ".git").unlink()
+        if lost == "repository":
+            (tree.path / ".git").write_text("gitdir: /not/there\n")
         with pytest.raises(TreeVanished, match=tree.path.name):
             await call(tree, repo.base)
 
@@ -537,11 +623,37 @@ class WorkspaceProviderContract:
         assert files_below(folder) == {"mine.txt": b"mine"}
         assert await repo.history.tip(SCOPE.branch) is None
 
+    async def test_a_copy_of_a_tree_is_not_ours(self, repo: TreesUnderTest) -> None:
+        tree = await _opened(repo)
+        shutil.copytree(tree.path, repo.provider.folder(CHILD))
+        with pytest.raises(StateError, match=CHILD.tree):
+            await _opened(repo, CHILD)
+
+    async def test_a_start_that_is_not_there_leaves_nothing_behind(
+        self, repo: TreesUnderTest
+    ) -> None:
+        with pytest.raises(UpstreamError):
+            await repo.provider.open(SCOPE, "0123456789" * 4)
+        assert not repo.provider.folder(SCOPE).exists()
+        assert await repo.history.tip(SCOPE.branch) is None
+
+    async def test_a_folder_that_cannot_be_made_leaves_nothing_behind(
+        self, repo: TreesUnderTest
+    ) -> None:
+        blocked = repo.provider.folder(SCOPE).parent
+        blocked.parent.mkdir(parents=True)
+        blocked.write_bytes(b"a file")
+        with pytest.raises(UpstreamError):
+            await _opened(repo)
+        assert await repo.history.tip(SCOPE.branch) is None
+        blocked.unlink()
+        await _assert_rests_at(repo, await _opened(repo), repo.base)
+
     async def test_a_fresh_repository_passes_the_check(self, repo: TreesUnderTest) -> None:
         await repo.provider.check(SCOPE.label)
         assert not repo.provider.folder(SCOPE).exists()
 
-    @pytest.mark.parametrize("branch", ["agl", SCOPE.branch])
+    @pytest.mark.parametrize("branch", ["agl", SCOPE.branch, f"{SCOPE.branch}/part"])
     async def test_a_branch_in_the_way_is_refused(self, repo: TreesUnderTest, branch: str) -> None:
         repo.branch_in(repo.checkout, branch)
         with pytest.raises(StateError, match=branch):
@@ -585,7 +697,20 @@ class WorkspaceProviderContract:
         (tip,) = (item for item in cleared.kept if item.commit == head)
         await repo.kept.bring_back(tip, "rescued")
         assert await repo.history.tip("rescued") == head
-        assert b"late" in await kept_contents(repo)
+        contents = [
+            await repo.history.files(item.commit)
+            for item in cleared.kept
+            if item.commit is not None
+        ]
+        assert [files for files in contents if files.get("late.txt") == b"late"]
+
+    async def test_clear_keeps_what_the_agent_reset_away(self, repo: TreesUnderTest) -> None:
+        tree = await _opened(repo)
+        (tree.path / "one.txt").write_bytes(b"1")
+        tip = repo.commit_in(tree.path, "one")
+        repo.reset_in(tree.path, repo.base)
+        await repo.provider.clear((SCOPE,))
+        assert await can_be_found(repo, tip)
 
     async def test_clear_keeps_the_commits_of_a_detached_head(self, repo: TreesUnderTest) -> None:
         tree = await _opened(repo)

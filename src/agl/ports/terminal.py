@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 
 from agl.ports.events import Event
 
+# Generic values here have no slots: calling Screen[bool](…) on a frozen, slotted dataclass raises
+# TypeError in Python 3.11 (typing sets __orig_class__, and only AttributeError is expected of it).
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -44,7 +46,7 @@ class Rows:
 Component = Text | Row | Rows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Choice(Generic[T_co]):
     """An answer to pick. The label is what is shown, recorded, and looked up again on a resume."""
 
@@ -52,7 +54,7 @@ class Choice(Generic[T_co]):
     value: T_co
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TextInput(Generic[T_co]):
     """An answer to type; `maps` makes a value of it and must be pure."""
 
@@ -63,7 +65,7 @@ class TextInput(Generic[T_co]):
 Response = Choice[T_co] | TextInput[T_co]
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)
 class Screen(Generic[T_co]):
     """A title, a body, and for a question the possible responses. A plain str is a Text."""
 

@@ -101,8 +101,9 @@ class MemoryAgent(AgentRunner):
                 raise play.fails
             if play.report is not None:
                 await _report(task, play.report)
-            said = play.says
-            emit(Said(said))
+            if play.says:
+                said = play.says
+                emit(Said(said))
             task.follow_up()
         return said
 

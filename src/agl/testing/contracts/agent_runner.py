@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -303,8 +304,8 @@ async def _ran(
 
 
 def _is_alive(pid_file: Path) -> bool:
-    try:
-        os.kill(int(pid_file.read_text()), 0)
-    except ProcessLookupError:
-        return False
-    return True
+    """A zombie that its new parent has not reaped yet is not alive."""
+    pid = str(int(pid_file.read_text()))
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, check=False)
+    state = shown.stdout.strip()
+    return bool(state) and not state.startswith(b"Z")

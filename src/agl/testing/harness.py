@@ -63,7 +63,7 @@ class Harness:
         label: str = "run",
         interrupt_after: int | None = None,
     ) -> Report:
-        """Begins a run. With `interrupt_after`, the process dies once it recorded that many entries.
+        """Begins a run. With `interrupt_after`, the process dies after so many entries.
 
         Raises:
             Interrupted: it died so.

@@ -204,7 +204,12 @@ class MemoryRepository:
         self._move(tree, self.head(tree), None)
 
     def reset_in(self, tree: Path, commit: str) -> None:
-        self.put(tree, commit, self.branch_of(tree))
+        """Untracked files stay, as with git."""
+        tracked = self.files(self.born(tree))
+        found = self.scan(tree).files
+        present = {path: file for path, file in found.items() if path in tracked}
+        write(tree, present, self.files(commit))
+        self._move(tree, commit, self.branch_of(tree))
 
     def branch_in(self, tree: Path, branch: str) -> None:
         self._move(tree, self.head(tree), branch)

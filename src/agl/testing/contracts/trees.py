@@ -38,16 +38,16 @@ class TreesUnderTest(Protocol):
         """The provider that a new process builds over the same repository."""
 
     def commit_in(self, tree: Path, message: str) -> str:
-        """`git add -A` and `git commit`; returns the new commit."""
+        """`git add -A` and `git commit --allow-empty`; returns the new commit."""
 
     def commit_ignored_in(self, tree: Path, path: str, content: bytes, message: str) -> str:
         """Writes a file below the tree, `git add -f` of it and `git commit`; the new commit."""
 
     def amend_in(self, tree: Path, message: str) -> str:
-        """`git add -A` and `git commit --amend`; returns the new commit."""
+        """`git add -A` and `git commit --amend --allow-empty`; returns the new commit."""
 
     def reset_in(self, tree: Path, commit: str) -> None:
-        """`git reset --hard`."""
+        """`git reset --hard`: untracked files stay."""
 
     def detach_in(self, tree: Path) -> None:
         """`git checkout --detach`."""

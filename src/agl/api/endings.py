@@ -53,13 +53,13 @@ class Report:
 async def report_of(
     state: RunState, scope: ScopeState, record: RunRecord, failure: Exception | None
 ) -> Report:
-    """Ends the run in its tree and in the ledger. After a good end the tree is detached at the tip;
-    after any other it stays as it is, for a person to look at."""
-    if failure is None:
-        try:
-            await _settle(scope)
-        except AglError as error:
-            failure = error
+    """Ends the run in its tree and in the ledger. The branch stands at the tip, and what stood in
+    the way of that is kept; after an end on purpose the tree is clean and lets go of the branch."""
+    on_purpose = failure is None or all(isinstance(leaf, Stop) for leaf in leaves(failure))
+    try:
+        await _settle(scope, on_purpose=on_purpose)
+    except AglError as error:
+        failure = failure or error
     kind, message, trace = _said(failure)
     result = _result(scope, record, kind)
     head = scope.chain.tip
@@ -95,14 +95,15 @@ async def report_of(
     )
 
 
-async def _settle(scope: ScopeState) -> None:
+async def _settle(scope: ScopeState, *, on_purpose: bool) -> None:
     async with scope.turn:
         tree = await scope.tree()
         state = await tree.state()
-        if not state.clean or state.head != scope.chain.tip:
+        if state.head != scope.chain.tip or (on_purpose and not state.clean):
             keeping = Keeping(scope.scope, "left in the tree when the run ended")
             scope.run.note_kept(scope.scope, await tree.restore(scope.chain.tip, keeping))
-        await tree.detach()
+        if on_purpose:
+            await tree.detach()
 
 
 def _said(failure: Exception | None) -> tuple[OutcomeKind, str, str | None]:

@@ -1,0 +1,60 @@
+"""Finding the repository around a folder by reading files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from agl.ports.history import Repository
+
+
+def find_repository(start: Path) -> Repository | None:
+    """The repository around `start`, or None. Starts no process and looks at no GIT_ variable."""
+    here = Path(os.path.realpath(start))
+    for folder in (here, *here.parents):
+        entry = folder / ".git"
+        if os.path.lexists(entry):
+            git_dir = git_dir_of(folder)
+            if git_dir is not None:
+                return Repository(common_dir_of(git_dir), folder)
+            if entry.is_file():
+                return None
+        if _is_git_dir(folder):
+            return Repository(folder, None)
+    return None
+
+
+def git_dir_of(top: Path) -> Path | None:
+    """The git directory of the working tree whose top is `top`, resolved, or None."""
+    entry = top / ".git"
+    if entry.is_dir():
+        git_dir = Path(os.path.realpath(entry))
+        return git_dir if _is_git_dir(git_dir) else None
+    pointed = pointer(entry, "gitdir: ")
+    if pointed is None:
+        return None
+    return pointed if _is_git_dir(pointed) or (pointed / "commondir").is_file() else None
+
+
+def common_dir_of(git_dir: Path) -> Path:
+    """The directory that all linked trees of the repository share."""
+    return pointer(git_dir / "commondir") or git_dir
+
+
+def pointer(file: Path, prefix: str = "") -> Path | None:
+    """The resolved path that a file of one line holds, read from the file's own folder."""
+    try:
+        text = os.fsdecode(file.read_bytes()).rstrip("\r\n")
+    except OSError:
+        return None
+    if not text.startswith(prefix) or text == prefix:
+        return None
+    return Path(os.path.realpath(file.parent / text.removeprefix(prefix)))
+
+
+def _is_git_dir(folder: Path) -> bool:
+    return (
+        os.path.lexists(folder / "HEAD")
+        and (folder / "objects").is_dir()
+        and (folder / "refs").is_dir()
+    )

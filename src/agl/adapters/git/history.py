@@ -1,0 +1,129 @@
+"""Questions to a repository's history, asked of git."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from agl.adapters.git.discovery import find_repository, git_dir_of
+from agl.adapters.git.refs import HEADS, Refs
+from agl.adapters.git.registration import checked_out_at
+from agl.adapters.git.runner import Git
+from agl.ports.errors import InputError, UpstreamError
+from agl.ports.history import History, Repository
+
+_OLDEST = (2, 34)
+
+
+class GitHistory(History):
+    """The history of one repository, seen from the tree in which it was found."""
+
+    def __init__(self, git: Git, repository: Repository) -> None:
+        self._runner = git
+        self._repository = repository
+        top = repository.top
+        self._git_dir = (git_dir_of(top) if top else None) or repository.common_dir
+        self._git = git.at(self._git_dir)
+        self._refs = Refs(git, repository.common_dir)
+
+    async def check_ready(self) -> None:
+        await self._check_version()
+        if (await self._refs.head(self._git_dir)).commit is None:
+            some = await self._git.run("for-each-ref", "--count=1", "refs/heads", "refs/remotes")
+            if not some.text:
+                raise InputError(
+                    f"the repository {str(self._repository.common_dir)!r} has no commit yet; "
+                    "make a first commit with `git commit`"
+                )
+        for who in ("GIT_COMMITTER_IDENT", "GIT_AUTHOR_IDENT"):
+            answer = await self._git.run("var", who, check=False)
+            if answer.status != 0:
+                raise UpstreamError(
+                    "git does not know who commits; set `git config --global user.name NAME` and "
+                    "`git config --global user.email ADDRESS`"
+                )
+
+    async def resolve(self, ref: str) -> str:
+        if ref and "\0" not in ref:
+            answer = await self._git.run(
+                "rev-parse", "-q", "--verify", "--end-of-options", f"{ref}^{{commit}}", check=False
+            )
+            if answer.status == 0:
+                return answer.text
+        raise InputError(f"{ref!r} names no commit here; `git log --all --oneline` shows some")
+
+    async def tip(self, branch: str) -> str | None:
+        return await self._refs.commit(HEADS + branch)
+
+    async def checked_out_at(self, branch: str) -> Path | None:
+        return checked_out_at(self._repository, branch)
+
+    async def missing(self, commits: Iterable[str]) -> frozenset[str]:
+        asked = list(dict.fromkeys(commits))
+        if not asked:
+            return frozenset()
+        answer = await self._git.run(
+            "cat-file",
+            "--batch-check=%(objecttype)",
+            stdin="".join(f"{commit}\n" for commit in asked).encode(),
+        )
+        kinds = zip(asked, answer.text.splitlines(), strict=True)
+        return frozenset(commit for commit, kind in kinds if kind != "commit")
+
+    async def is_ancestor(self, older: str, newer: str) -> bool:
+        answer = await self._git.run("merge-base", "--is-ancestor", older, newer, check=False)
+        if answer.status > 1:
+            raise UpstreamError(f"git cannot compare {older} and {newer}: {answer.stderr.strip()}")
+        return answer.status == 0
+
+    async def between(self, older: str, newer: str) -> tuple[str, ...]:
+        answer = await self._git.run(
+            "log", "-z", "--no-show-signature", "--format=%H %s", f"{older}..{newer}", "--"
+        )
+        return tuple(line for line in answer.text.split("\0") if line)
+
+    async def message(self, commit: str) -> str:
+        answer = await self._git.run(
+            "show", "--no-patch", "--no-show-signature", "--no-notes", "--format=%B", commit, "--"
+        )
+        return answer.stdout.decode("utf-8", "replace").rstrip()
+
+    async def files(self, commit: str) -> dict[str, bytes]:
+        listed = await self._git.run("ls-tree", "-r", "-z", "--full-tree", commit)
+        entries = [entry.partition(b"\t") for entry in listed.stdout.split(b"\0") if entry]
+        blobs = [
+            (path.decode("utf-8", "surrogateescape"), about.split()[2])
+            for about, _, path in entries
+            if about.split()[1] == b"blob"
+        ]
+        if not blobs:
+            return {}
+        answer = await self._git.run(
+            "cat-file", "--batch", stdin=b"".join(blob + b"\n" for _, blob in blobs)
+        )
+        found: dict[str, bytes] = {}
+        at = 0
+        for path, _ in blobs:
+            start = answer.stdout.index(b"\n", at) + 1
+            size = int(answer.stdout[at : start - 1].split()[2])
+            found[path] = answer.stdout[start : start + size]
+            at = start + size + 1
+        return found
+
+    async def uncommitted(self, folder: Path) -> tuple[str, ...]:
+        around = find_repository(folder)
+        git_dir = git_dir_of(around.top) if around and around.top else None
+        if around is None or around.top is None or git_dir is None:
+            return ()
+        answer = await self._runner.at(git_dir, around.top).run(
+            "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", locks=False
+        )
+        rows = answer.stdout.decode("utf-8", "surrogateescape").split("\0")
+        return tuple(row[3:] for row in rows if row)
+
+    async def _check_version(self) -> None:
+        said = (await self._git.run("version")).text
+        numbers = re.search(r"(\d+)\.(\d+)", said)
+        if numbers is None or (int(numbers[1]), int(numbers[2])) < _OLDEST:
+            raise UpstreamError(f"{said!r} is too old; install git 2.34 or newer")

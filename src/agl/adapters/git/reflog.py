@@ -1,0 +1,78 @@
+"""What a tree's HEAD was at since AGL moved it last."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+OURS = b"agl"
+
+
+def moved_through(git_dir: Path) -> tuple[str, ...]:
+    """The commits that HEAD was moved to since AGL's own last move, oldest first.
+
+    A line is `old new who <mail> time zone<TAB>action`; that of AGL's moves is GIT_REFLOG_ACTION.
+    """
+    try:
+        lines = (git_dir / "logs" / "HEAD").read_bytes().splitlines()
+    except OSError:
+        return ()
+    found: list[str] = []
+    for line in reversed(lines):
+        ids, _, action = line.partition(b"\t")
+        old, _, rest = ids.partition(b" ")
+        if action.startswith(OURS) or not old.strip(b"0"):
+            break
+        found.append(rest.split(b" ", 1)[0].decode("ascii", "replace"))
+    return tuple(reversed(found))
+
+
+def operation_commits(git_dir: Path) -> tuple[str, ...]:
+    """The commits that a merge, pick or rebase in the middle of its work would take up again."""
+    found: list[str] = []
+    for name in _COMMITS:
+        try:
+            words = (git_dir / name).read_text("ascii", "replace").split()
+        except OSError:
+            continue
+        found += [word for word in words if len(word) in (40, 64)]
+    return tuple(found)
+
+
+def in_operation(git_dir: Path) -> bool:
+    """Whether a merge, pick, revert, rebase or bisection is in the middle of its work."""
+    return any((git_dir / name).exists() for name in _MARKS)
+
+
+_MARKS = (
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "BISECT_LOG",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+)
+_COMMITS = (
+    "MERGE_HEAD",
+    "MERGE_AUTOSTASH",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "rebase-merge/orig-head",
+    "rebase-merge/autostash",
+    "rebase-apply/orig-head",
+    "rebase-apply/autostash",
+)
+OPERATION_FILES = (
+    *_MARKS,
+    "MERGE_AUTOSTASH",
+    "MERGE_MODE",
+    "MERGE_MSG",
+    "SQUASH_MSG",
+    "AUTO_MERGE",
+    "BISECT_ANCESTORS_OK",
+    "BISECT_EXPECTED_REV",
+    "BISECT_NAMES",
+    "BISECT_RUN",
+    "BISECT_START",
+    "BISECT_TERMS",
+)

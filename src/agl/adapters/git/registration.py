@@ -1,0 +1,96 @@
+"""The registrations of linked trees, as git lays them out below the common directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agl.adapters.git.discovery import common_dir_of, git_dir_of, pointer
+from agl.adapters.git.refs import HEADS
+from agl.ports.errors import TreeVanished
+from agl.ports.history import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """One `worktrees/<id>` of the common directory, and the folder that it says is its tree."""
+
+    git_dir: Path
+    folder: Path
+
+    def check(self, common_dir: Path) -> None:
+        """Refuses a tree in which git would not act on exactly this registration.
+
+        Raises:
+            TreeVanished
+        """
+        if not self.folder.is_dir():
+            raise TreeVanished(
+                f"the tree {str(self.folder)!r} is gone; `agl resume` makes it again"
+            )
+        if (
+            not self.is_marked
+            or pointer(self.git_dir / "gitdir") != self.folder / ".git"
+            or common_dir_of(self.git_dir) != common_dir
+        ):
+            raise TreeVanished(
+                f"the tree {str(self.folder)!r} no longer belongs to the repository "
+                f"{str(common_dir)!r}; `agl resume` looks after it"
+            )
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the tree's `.git` file points back here."""
+        return pointer(self.folder / ".git", "gitdir: ") == self.git_dir
+
+    @property
+    def half_made(self) -> bool:
+        """Whether `git worktree add` was killed before the tree was whole: until then git marks it
+        as locked with this word (builtin/worktree.c)."""
+        try:
+            return (self.git_dir / "locked").read_text().strip() == "initializing"
+        except OSError:
+            return False
+
+    @property
+    def branches(self) -> frozenset[str]:
+        return _branches_of(self.git_dir)
+
+
+def registrations(common_dir: Path) -> Iterator[Registration]:
+    """All registrations that say where their tree is."""
+    try:
+        entries = sorted((common_dir / "worktrees").iterdir())
+    except OSError:
+        return
+    for git_dir in entries:
+        mark = pointer(git_dir / "gitdir")
+        if mark is not None:
+            yield Registration(Path(os.path.realpath(git_dir)), mark.parent)
+
+
+def registration_of(common_dir: Path, folder: Path) -> Registration | None:
+    """The registration whose tree is `folder`, or None."""
+    return next((one for one in registrations(common_dir) if one.folder == folder), None)
+
+
+def checked_out_at(repository: Repository, branch: str) -> Path | None:
+    """The tree that has the branch checked out, or is in the middle of a rebase of it."""
+    common_dir = repository.common_dir
+    main = common_dir.parent if common_dir.name == ".git" else repository.top
+    if main is not None and git_dir_of(main) == common_dir and branch in _branches_of(common_dir):
+        return main
+    return next((one.folder for one in registrations(common_dir) if branch in one.branches), None)
+
+
+def _branches_of(git_dir: Path) -> frozenset[str]:
+    found = []
+    for name in ("HEAD", "rebase-merge/head-name", "rebase-apply/head-name"):
+        try:
+            text = (git_dir / name).read_bytes().decode("utf-8", "surrogateescape")
+        except OSError:
+            continue
+        found.append(text.removeprefix("ref:").strip())
+    return frozenset(ref.removeprefix(HEADS) for ref in found if ref.startswith(HEADS))

@@ -1,0 +1,83 @@
+"""What `git status` says of a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agl.adapters.git.runner import GitAt
+
+# git-status(1), "Porcelain Format Version 2": the number of fields before the path.
+_FIELDS = {b"1": 8, b"2": 9, b"u": 10}
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """`branch` None: detached; `head` None: no commit yet. `tracked` are the changed paths,
+    `untracked` those that are not ignored, `nested` the repositories among them, `submodules`
+    those of the tracked whose own tree or commit differs."""
+
+    head: str | None
+    branch: str | None
+    tracked: tuple[bytes, ...]
+    untracked: tuple[bytes, ...]
+    nested: tuple[bytes, ...]
+    submodules: tuple[bytes, ...]
+    in_worktree_only: bool
+
+    @property
+    def clean(self) -> bool:
+        return not (self.tracked or self.untracked or self.nested)
+
+
+async def read_status(git: GitAt) -> Status:
+    """One `git status`; takes no lock."""
+    answer = await git.run(
+        "status",
+        "--porcelain=v2",
+        "--branch",
+        "-z",
+        "--untracked-files=all",
+        "--ignore-submodules=none",
+        "--no-renames",
+        "--no-ahead-behind",
+        locks=False,
+    )
+    return parse_status(answer.stdout)
+
+
+def parse_status(stdout: bytes) -> Status:
+    """Reads `git status --porcelain=v2 --branch -z --untracked-files=all --no-renames`."""
+    head: str | None = None
+    branch: str | None = None
+    tracked: list[bytes] = []
+    untracked: list[bytes] = []
+    nested: list[bytes] = []
+    submodules: list[bytes] = []
+    in_worktree_only = True
+    for record in stdout.split(b"\0"):
+        kind = record[:1]
+        if kind == b"#":
+            _, name, value = record.decode("utf-8", "surrogateescape").split(" ", 2)
+            if name == "branch.oid":
+                head = None if value == "(initial)" else value
+            elif name == "branch.head":
+                branch = None if value == "(detached)" else value
+        elif kind == b"?":
+            path = record[2:]
+            # With --untracked-files=all only a repository is listed as a folder.
+            (nested if path.endswith(b"/") else untracked).append(path)
+        elif kind in _FIELDS:
+            fields = record.split(b" ", _FIELDS[kind])
+            tracked.append(fields[-1])
+            in_worktree_only &= kind == b"1" and fields[1][:1] == b"."
+            if fields[2][:1] == b"S":
+                submodules.append(fields[-1])
+    return Status(
+        head,
+        branch,
+        tuple(tracked),
+        tuple(untracked),
+        tuple(nested),
+        tuple(submodules),
+        in_worktree_only,
+    )

@@ -1,0 +1,381 @@
+"""One scope's worktree on real git."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agl.adapters.git.index import hides_entries
+from agl.adapters.git.keeping import keep_lost
+from agl.adapters.git.kept_folders import KeptFolders, move
+from agl.adapters.git.kept_refs import keep_commit
+from agl.adapters.git.reflog import (
+    OPERATION_FILES,
+    in_operation,
+    moved_through,
+    operation_commits,
+)
+from agl.adapters.git.refs import HEADS, Refs
+from agl.adapters.git.registration import Registration, checked_out_at
+from agl.adapters.git.runner import LONG_S, Git
+from agl.adapters.git.status import Status, read_status
+from agl.ports.clock import Clock
+from agl.ports.errors import StateError, UpstreamError
+from agl.ports.history import Repository
+from agl.ports.ids import Scope
+from agl.ports.workspace import Keeping, KeptItem, TreeState, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A tree as it is. `status` None: its index is gone or cannot be read."""
+
+    head: str | None
+    attached: bool
+    status: Status | None
+    hides: bool
+    in_operation: bool
+
+    @property
+    def clean(self) -> bool:
+        return (
+            self.status is not None
+            and self.status.clean
+            and not self.hides
+            and not self.in_operation
+        )
+
+
+class GitWorkspace(Workspace):
+    """A linked tree, at its registration."""
+
+    def __init__(
+        self,
+        git: Git,
+        repository: Repository,
+        scope: Scope,
+        registration: Registration,
+        folders: KeptFolders,
+        clock: Clock,
+    ) -> None:
+        self.scope = scope
+        self.path = registration.folder
+        self._registration = registration
+        self._git_dir = registration.git_dir
+        self._repository = repository
+        self._git = git.at(registration.git_dir, registration.folder)
+        self._refs = Refs(git, repository.common_dir)
+        self._folders = folders
+        self._clock = clock
+        self._ref = HEADS + scope.branch
+        self._hides: tuple[tuple[int, int, int] | None, bool] = (None, False)
+
+    async def state(self) -> TreeState:
+        look = await self.look()
+        return TreeState(look.head or "", look.attached, look.clean)
+
+    async def commit_all(self, start: str, message: str, keeping: Keeping) -> str:
+        look = await self._mended(await self.look())
+        passed = self._passed()
+        if not look.clean:
+            look = await self._flattened(look, keeping)
+            await self._stage(look)
+        if look.attached and look.head and await self._contains(look.head, start):
+            head = look.head if look.clean else await self._commit(look.head, message)
+            await self._keep_lost(passed, keeping, head, start, look.head)
+        else:
+            head = await self._commit_on(start, message)
+            tip = await self._refs.commit(self._ref)
+            await self._keep_lost([look.head, tip, *passed], keeping, head, start)
+            await self._attach()
+            await self._git.run("update-ref", "-m", "agl", "HEAD", head)
+        if look.in_operation:
+            self._end_operations()
+        return head
+
+    async def restore(self, to: str, keeping: Keeping) -> KeptItem | None:
+        look = await self.look()
+        passed = self._passed()
+        tip = await self._refs.commit(self._ref)
+        if look.clean and look.attached and {look.head, *passed} == {to}:
+            return None
+        look = await self._mended(look)
+        kept: list[KeptItem] = []
+        base = look.head
+        if not look.clean or look.head is None:
+            kept += self._move(look.status.nested if look.status else (), keeping)
+            await self._stage(look)
+            base = (await self._git.run("write-tree")).text
+            if base != await self._tree_of(look.head):
+                kept.append(await self._keep(base, look.head, keeping))
+        assert base is not None
+        kept += await self._keep_lost([look.head, tip, *passed], keeping, to)
+        kept += await self._clear_the_way(base, to, keeping)
+        if not look.attached:
+            await self._attach()
+        if not look.clean and look.head is not None:
+            await self._git.run("read-tree", "--reset", look.head)
+        await self._git.run("reset", "--hard", "--quiet", to, timeout_s=LONG_S)
+        self._end_operations()
+        kept += await self._remove_leftovers(base, to, look.head, keeping)
+        return next(iter(sorted(kept, key=lambda item: item.commit is None)), None)
+
+    async def keep_all(self, keeping: Keeping) -> list[KeptItem]:
+        """Keeps what is dirty, but for nested repositories, and what only this tree's HEAD holds.
+        Every file stays where it is."""
+        look = await self._mended(await self.look())
+        kept: list[KeptItem] = []
+        if not look.clean or look.head is None:
+            await self._stage(look)
+            tree = (await self._git.run("write-tree")).text
+            if tree != await self._tree_of(look.head):
+                kept.append(await self._keep(tree, look.head, keeping))
+        return kept + await self._keep_lost([look.head, *self._passed()], keeping)
+
+    async def detach(self) -> None:
+        self._registration.check(self._repository.common_dir)
+        head = await self._refs.head(self._git_dir)
+        if head.branch is not None and head.commit is not None:
+            await self._git.run("update-ref", "--no-deref", "-m", "agl", "HEAD", head.commit)
+
+    async def look(self) -> Look:
+        """One look at the tree; one process."""
+        self._registration.check(self._repository.common_dir)
+        busy = in_operation(self._git_dir)
+        status: Status | None = None
+        if (self._git_dir / "index").exists():
+            try:
+                status = await read_status(self._git)
+            except UpstreamError as error:
+                self._registration.check(self._repository.common_dir)
+                if "index" not in str(error):
+                    raise
+        if status is None:
+            head = await self._refs.head(self._git_dir)
+            return Look(head.commit, head.branch == self.scope.branch, None, False, busy)
+        attached = status.branch == self.scope.branch
+        return Look(status.head, attached, status, self._hides_entries(status.head), busy)
+
+    def _passed(self) -> tuple[str, ...]:
+        return (*moved_through(self._git_dir), *operation_commits(self._git_dir))
+
+    def _hides_entries(self, head: str | None) -> bool:
+        index = self._git_dir / "index"
+        stat = index.stat()
+        key = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        if self._hides[0] != key:
+            digits = len(head) if head else 40
+            found = hides_entries(index.read_bytes(), digits)
+            # A sparse tree hides what it leaves out by the same flag.
+            if found and (self._git_dir / "info" / "sparse-checkout").exists():
+                found = False
+            self._hides = (key, found)
+        return self._hides[1]
+
+    async def _mended(self, look: Look) -> Look:
+        """The look once the index tells what is in the tree."""
+        if look.status is None:
+            (self._git_dir / "index").unlink(missing_ok=True)
+            await self._git.run("read-tree", *([look.head] if look.head else ["--empty"]))
+            return await self.look()
+        if not look.hides:
+            return look
+        listed = (await self._git.run("ls-files", "-v", "-z")).stdout.split(b"\0")
+        paths = [line[2:] for line in listed if line[:1].islower() or line[:1] == b"S"]
+        for flag in ("--no-assume-unchanged", "--no-skip-worktree"):
+            await self._git.run("update-index", flag, "-z", "--stdin", stdin=_listed(paths))
+        return await self.look()
+
+    async def _stage(self, look: Look) -> None:
+        """Puts all that is dirty into the index, nested repositories left out."""
+        nested = look.status.nested if look.status else ()
+        if not nested:
+            await self._git.run("add", "--all", timeout_s=LONG_S)
+            return
+        but = [b":(top)", *(b":(top,literal,exclude)" + path.rstrip(b"/") for path in nested)]
+        await self._git.run(
+            "add",
+            "--all",
+            "--pathspec-from-file=-",
+            "--pathspec-file-nul",
+            stdin=_listed(but),
+            env={"GIT_LITERAL_PATHSPECS": "0"},
+            timeout_s=LONG_S,
+        )
+
+    async def _commit(self, head: str, message: str) -> str:
+        made = await self._git.run(
+            "commit",
+            "--quiet",
+            "--no-verify",
+            "--no-gpg-sign",
+            "--no-status",
+            "--cleanup=verbatim",
+            "--file=-",
+            stdin=message.encode(),
+            check=False,
+            timeout_s=LONG_S,
+        )
+        now = (await self._refs.head(self._git_dir)).commit
+        if made.status == 0 and now is not None:
+            return now
+        same = await self._git.run("diff-index", "--cached", "--quiet", head, check=False)
+        if same.status == 0:
+            return head
+        raise UpstreamError(f"git commit failed in {str(self.path)!r}: {made.stderr.strip()}")
+
+    async def _commit_on(self, start: str, message: str) -> str:
+        """A commit of the index whose only parent is `start`, which stays if nothing differs."""
+        tree = (await self._git.run("write-tree")).text
+        if tree == await self._tree_of(start):
+            return start
+        made = await self._git.run(
+            "commit-tree", tree, "-p", start, "-F", "-", stdin=message.encode()
+        )
+        return made.text
+
+    async def _tree_of(self, commit: str | None) -> str | None:
+        if commit is None:
+            return None
+        return (await self._git.run("rev-parse", "--verify", f"{commit}^{{tree}}")).text
+
+    async def _contains(self, newer: str, older: str) -> bool:
+        if newer == older:
+            return True
+        answer = await self._git.run("merge-base", "--is-ancestor", older, newer, check=False)
+        return answer.status == 0
+
+    async def _keep(self, tree: str, head: str | None, keeping: Keeping) -> KeptItem:
+        parents = [head] if head else []
+        return await keep_commit(self._git, tree, parents, keeping, self._clock.now())
+
+    async def _keep_lost(
+        self, commits: Iterable[str | None], keeping: Keeping, *safe: str
+    ) -> list[KeptItem]:
+        return await keep_lost(self._git, commits, keeping, self._clock, safe=safe)
+
+    def _move(self, paths: Iterable[bytes], keeping: Keeping) -> list[KeptItem]:
+        """Moves what cannot be committed to one new kept folder, each under its own path."""
+        names = [os.fsdecode(path).rstrip("/") for path in paths]
+        if not names:
+            return []
+        item = self._folders.new(keeping, self._clock.now())
+        assert item.folder is not None
+        for name in names:
+            move(self.path / name, item.folder / name)
+        return [item]
+
+    async def _flattened(self, look: Look, keeping: Keeping) -> Look:
+        """The look once the files of nested repositories are plain files of the tree: what makes
+        them repositories is kept."""
+        while look.status is not None and look.status.nested:
+            self._move(
+                (
+                    path + b".git" if (self.path / os.fsdecode(path) / ".git").is_dir() else path
+                    for path in look.status.nested
+                ),
+                keeping,
+            )
+            look = await self.look()
+        return look
+
+    async def _clear_the_way(self, base: str, to: str, keeping: Keeping) -> list[KeptItem]:
+        """Moves away what stands, unknown to `base`, where `to` has a file."""
+        answer = await self._git.run(
+            "diff-tree", "-r", "-z", "--no-renames", "--name-status", "--diff-filter=AD", base, to
+        )
+        words = answer.stdout.split(b"\0")[:-1]
+        rows = list(zip(words[::2], words[1::2], strict=True))
+        known = {path for kind, path in rows if kind == b"D"}
+        return self._move(
+            dict.fromkeys(
+                place
+                for kind, path in rows
+                if kind == b"A" and (place := self._obstacle(path)) and place not in known
+            ),
+            keeping,
+        )
+
+    def _obstacle(self, path: bytes) -> bytes | None:
+        """The part of the path that is on disk and leaves no room for a file there."""
+        parts = path.split(b"/")
+        for count in range(1, len(parts) + 1):
+            place = b"/".join(parts[:count])
+            full = self.path / os.fsdecode(place)
+            if not os.path.lexists(full):
+                return None
+            if full.is_symlink() or not full.is_dir():
+                return place
+            if count == len(parts):
+                return place if any(full.iterdir()) else None
+        return None
+
+    async def _attach(self) -> None:
+        elsewhere = checked_out_at(self._repository, self.scope.branch)
+        if elsewhere is not None and elsewhere != self.path:
+            raise StateError(
+                f"branch {self.scope.branch!r} is checked out at {str(elsewhere)!r}; "
+                f"`git -C {elsewhere} checkout --detach` frees it"
+            )
+        await self._git.run("symbolic-ref", "-m", "agl", "HEAD", self._ref)
+
+    def _end_operations(self) -> None:
+        for name in OPERATION_FILES:
+            file = self._git_dir / name
+            if file.is_dir():
+                shutil.rmtree(file)
+            else:
+                file.unlink(missing_ok=True)
+
+    async def _remove_leftovers(
+        self, base: str, to: str, head: str | None, keeping: Keeping
+    ) -> list[KeptItem]:
+        """Removes untracked files once it is sure that they are kept, and checks the result."""
+        look = await self.look()
+        kept: list[KeptItem] = []
+        if look.status is not None and not look.status.clean:
+            kept += self._move(look.status.nested, keeping)
+            if look.status.untracked:
+                kept += await self._keep_untracked(base, look.status.untracked, head, keeping)
+                self._remove(look.status.untracked)
+            look = await self.look()
+        status = look.status
+        # What differs right after a hard reset differs by the repository's own filters.
+        settled = status is not None and not (status.untracked or status.nested)
+        if not settled or look.head != to or not look.attached:
+            raise UpstreamError(f"git could not bring {str(self.path)!r} to {to}; look at it there")
+        return kept
+
+    async def _keep_untracked(
+        self, base: str, paths: tuple[bytes, ...], head: str | None, keeping: Keeping
+    ) -> list[KeptItem]:
+        index = self._git_dir / "agl-index"
+        env = {"GIT_INDEX_FILE": str(index)}
+        try:
+            await self._git.run("read-tree", base, env=env)
+            tree = (await self._git.run("write-tree", env=env)).text
+            await self._git.run(
+                "update-index", "--add", "--replace", "-z", "--stdin", stdin=_listed(paths), env=env
+            )
+            more = (await self._git.run("write-tree", env=env)).text
+        finally:
+            index.unlink(missing_ok=True)
+        return [] if more == tree else [await self._keep(more, head, keeping)]
+
+    def _remove(self, paths: Iterable[bytes]) -> None:
+        for path in paths:
+            file = self.path / os.fsdecode(path)
+            file.unlink(missing_ok=True)
+            for parent in file.parents:
+                if parent == self.path:
+                    break
+                try:
+                    parent.rmdir()
+                except OSError:
+                    break
+
+
+def _listed(paths: Iterable[bytes]) -> bytes:
+    return b"".join(path + b"\0" for path in paths)

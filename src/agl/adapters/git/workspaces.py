@@ -1,0 +1,202 @@
+"""The worktrees of runs on real git."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from agl.adapters.git.checks import check_label
+from agl.adapters.git.clearing import Clearing
+from agl.adapters.git.keeping import keep_lost
+from agl.adapters.git.kept_folders import KeptFolders, move, registration_place
+from agl.adapters.git.reflog import moved_through
+from agl.adapters.git.refs import HEADS, Refs
+from agl.adapters.git.registration import Registration, checked_out_at, registration_of
+from agl.adapters.git.runner import LONG_S, Git
+from agl.adapters.git.workspace import GitWorkspace
+from agl.ports.clock import Clock
+from agl.ports.errors import StateError, UpstreamError
+from agl.ports.history import Repository
+from agl.ports.ids import Label, ProjectName, Scope
+from agl.ports.locks import LockHeld, Locks
+from agl.ports.workspace import Cleared, Keeping, Workspace, WorkspaceProvider
+
+_LOCK = ("agl-trees",)
+_LOCK_WAIT_S = 600.0
+_LOCK_PAUSE_S = 0.05
+
+
+class GitWorkspaces(WorkspaceProvider):
+    """Linked trees at `trees_root/<project>/<label>/<tree>`."""
+
+    def __init__(
+        self,
+        git: Git,
+        repository: Repository,
+        project: ProjectName,
+        trees_root: Path,
+        locks: Locks,
+        clock: Clock,
+    ) -> None:
+        self._git = git
+        self._repository = repository
+        self._trees = Path(os.path.realpath(trees_root)) / project
+        self._locks = locks
+        self._clock = clock
+        self._folders = KeptFolders(self._trees / "_kept")
+        self._refs = Refs(git, repository.common_dir)
+        self._one_at_a_time = asyncio.Lock()
+
+    def folder(self, scope: Scope) -> Path:
+        return self._trees / scope.label / scope.tree
+
+    async def check(self, label: Label) -> None:
+        await check_label(self._git, self._repository, self._trees.parent, label)
+
+    async def open(self, scope: Scope, start: str) -> Workspace:
+        folder = self.folder(scope)
+        async with self._one_at_a_time:
+            registration = self._ours(folder)
+            if registration is None:
+                async with self._lock():
+                    registration = await self._make(scope, folder, start)
+        self._remove_stale_locks(scope, registration)
+        return self._workspace(scope, registration)
+
+    async def clear(self, scopes: tuple[Scope, ...]) -> tuple[Cleared, ...]:
+        clearing = Clearing(
+            self._git, self._repository, self._folders, self._clock, self.folder, self._workspace
+        )
+        async with self._one_at_a_time, self._lock():
+            return await clearing.clear(scopes)
+
+    def _workspace(self, scope: Scope, registration: Registration) -> GitWorkspace:
+        return GitWorkspace(
+            self._git, self._repository, scope, registration, self._folders, self._clock
+        )
+
+    def _ours(self, folder: Path) -> Registration | None:
+        """The tree that is there, or None when it is to be made."""
+        registration = registration_of(self._repository.common_dir, folder)
+        if not folder.is_dir() or not any(folder.iterdir()):
+            return None
+        if registration is not None and registration.half_made:
+            return None
+        mark = folder / ".git"
+        if registration is None or (os.path.lexists(mark) and not registration.is_marked):
+            raise StateError(
+                f"{str(folder)!r} is not a tree of {str(self._repository.common_dir)!r}; "
+                "move it away and try again"
+            )
+        if not os.path.lexists(mark):
+            mark.write_bytes(b"gitdir: " + os.fsencode(registration.git_dir) + b"\n")
+        return registration
+
+    async def _make(self, scope: Scope, folder: Path, start: str) -> Registration:
+        await self._drop_registration(scope, folder)
+        self._refuse_elsewhere(scope)
+        ref = HEADS + scope.branch
+        (self._repository.common_dir / f"{ref}.lock").unlink(missing_ok=True)
+        known = await self._refs.commit(ref)
+        what = [str(folder), scope.branch] if known else ["-b", scope.branch, str(folder), start]
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            await self._git.at(self._repository.common_dir).run(
+                "worktree", "add", "--quiet", *what, timeout_s=LONG_S
+            )
+            registration = registration_of(self._repository.common_dir, folder)
+            if registration is None:
+                raise UpstreamError(f"git made no tree at {str(folder)!r}")
+        except OSError as error:
+            self._remove_empty(folder.parent)
+            raise UpstreamError(f"cannot make {str(folder)!r}: {error.strerror}") from error
+        except (Exception, asyncio.CancelledError):
+            await self._undo(scope, folder, None if known else start)
+            raise
+        return registration
+
+    async def _undo(self, scope: Scope, folder: Path, made_at: str | None) -> None:
+        """Takes back a tree that was not made whole, and the branch if it was made with it."""
+        registration = registration_of(self._repository.common_dir, folder)
+        if registration is not None:
+            shutil.rmtree(registration.git_dir)
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        self._remove_empty(folder.parent)
+        if made_at is not None:
+            await self._git.at(self._repository.common_dir).run(
+                "update-ref", "-d", HEADS + scope.branch, made_at, check=False
+            )
+
+    async def _drop_registration(self, scope: Scope, folder: Path) -> None:
+        """Forgets a tree whose folder is gone, or was never whole; what it alone held is kept."""
+        registration = registration_of(self._repository.common_dir, folder)
+        if registration is None:
+            return
+        if registration.half_made:
+            shutil.rmtree(registration.git_dir)
+            if folder.is_dir():
+                shutil.rmtree(folder)
+            return
+        keeping = Keeping(scope, f"the tree {str(folder)!r} was gone")
+        git = self._git.at(self._repository.common_dir)
+        tip = await self._refs.commit(HEADS + scope.branch)
+        head = await self._refs.head(registration.git_dir)
+        passed = moved_through(registration.git_dir)
+        await keep_lost(
+            git, [head.commit, *passed], keeping, self._clock, safe=[tip] if tip else []
+        )
+        if (registration.git_dir / "modules").is_dir():
+            item = self._folders.new(keeping, self._clock.now())
+            move(registration.git_dir, registration_place(item))
+        else:
+            shutil.rmtree(registration.git_dir)
+
+    def _refuse_elsewhere(self, scope: Scope) -> None:
+        elsewhere = checked_out_at(self._repository, scope.branch)
+        if elsewhere is not None:
+            raise StateError(
+                f"branch {scope.branch!r} is checked out at {str(elsewhere)!r}; "
+                f"`git -C {elsewhere} checkout --detach` frees it"
+            )
+
+    def _remove_stale_locks(self, scope: Scope, registration: Registration) -> None:
+        branch = self._repository.common_dir / f"{HEADS}{scope.branch}.lock"
+        branch.unlink(missing_ok=True)
+        for lock in registration.git_dir.glob("*.lock"):
+            lock.unlink(missing_ok=True)
+
+    def _remove_empty(self, folder: Path) -> None:
+        """Removes the folders from this one up to the trees root that hold nothing."""
+        for each in (folder, *folder.parents):
+            if not each.is_relative_to(self._trees.parent):
+                return
+            try:
+                each.rmdir()
+            except OSError:
+                return
+
+    @asynccontextmanager
+    async def _lock(self) -> AsyncIterator[None]:
+        """The repository's lock for making trees; waits without holding up the event loop."""
+        deadline = self._clock.monotonic_s() + _LOCK_WAIT_S
+        while True:
+            holding = self._locks.hold(_LOCK, wait_s=0)
+            try:
+                holding.__enter__()
+                break
+            except LockHeld as error:
+                if self._clock.monotonic_s() > deadline:
+                    raise StateError(
+                        f"{error.holder} has been making trees in "
+                        f"{str(self._repository.common_dir)!r} for {_LOCK_WAIT_S:g} s; try later"
+                    ) from error
+            await self._clock.sleep(_LOCK_PAUSE_S)
+        try:
+            yield
+        finally:
+            holding.__exit__(None, None, None)

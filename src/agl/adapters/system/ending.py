@@ -21,26 +21,26 @@ _LOOK_S = 0.05
 async def end_all(
     find: Callable[[], list[Process]], grace_s: float, group: int | None = None
 ) -> list[Process]:
-    """TERM to each process that is found, KILL once the grace is over, until none is found. Members
-    of `group` are signalled together, so that none forks past the signal. If this is cancelled, it
-    kills at once."""
-    seen: dict[tuple[int, float], Process] = {}
+    """TERM to each process that is found; once the grace is over, KILL until none is found. What is
+    started meanwhile to put things in order has the rest of the grace. Members of `group` are
+    signalled together, so that none forks past the signal. If this is cancelled, it kills at once.
+    """
+    ended: dict[tuple[int, float], Process] = {}
     deadline = time.monotonic() + grace_s
     pause = _FIRST_LOOK_S
     try:
         while left := find():
-            if time.monotonic() >= deadline:
+            if not ended:
+                _signal(left, signal.SIGTERM, group)
+            elif time.monotonic() >= deadline:
                 _signal(left, signal.SIGKILL, group)
-            else:
-                new = [process for process in left if (process.pid, process.started) not in seen]
-                _signal(new, signal.SIGTERM, group)
-            seen |= {(process.pid, process.started): process for process in left}
+            ended |= {(process.pid, process.started): process for process in left}
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LOOK_S)
     except asyncio.CancelledError:
         _signal(find(), signal.SIGKILL, group)
         raise
-    return list(seen.values())
+    return list(ended.values())
 
 
 def _signal(processes: list[Process], number: signal.Signals, group: int | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import signal
@@ -100,8 +101,8 @@ class SystemProcesses(Processes):
             await child.drained(self._drain_s)
         if not (child.exited.done() and group_is_empty(child.pid)):
             await self._end_family(child)
-        await child.exited
-        await child.drained(self._drain_s)
+            await child.exited
+            await child.drained(self._drain_s)
         child.close()
 
     async def _end_family(self, child: _Child) -> None:
@@ -120,21 +121,15 @@ class SystemProcesses(Processes):
         await end_all(find, self._grace_s, group=child.pid)
 
     def _start(self, command: Command) -> subprocess.Popen[bytes]:
-        program = command.argv[0]
-        argv = command.argv
-        if command.dies_with_agl and (tether := self._pdeathsig()):
-            if not _is_there(command):
-                raise NotStarted(program, "there is no such program", missing=True)
-            argv = (*tether, *argv)
-        with ExitStack() as stack:
-            try:
+        try:
+            with ExitStack() as stack:
                 stdin: IO[bytes] | int = subprocess.DEVNULL
                 if command.stdin:
                     stdin = stack.enter_context(tempfile.TemporaryFile())
                     stdin.write(command.stdin)
                     stdin.seek(0)
                 return subprocess.Popen(
-                    argv,
+                    self._argv(command),
                     cwd=command.cwd,
                     env=_environment(command),
                     stdin=stdin,
@@ -143,12 +138,19 @@ class SystemProcesses(Processes):
                     bufsize=0,
                     start_new_session=True,
                 )
-            except (OSError, ValueError) as error:
-                if not command.cwd.is_dir():
-                    raise NotStarted(program, f"there is no folder {str(command.cwd)!r}") from error
-                reason = getattr(error, "strerror", None) or str(error)
-                missing = isinstance(error, FileNotFoundError)
-                raise NotStarted(program, reason, missing=missing) from error
+        except (OSError, ValueError) as error:
+            program = command.argv[0]
+            if not command.cwd.is_dir():
+                raise NotStarted(program, f"there is no folder {str(command.cwd)!r}") from error
+            reason = getattr(error, "strerror", None) or str(error)
+            missing = isinstance(error, FileNotFoundError)
+            raise NotStarted(program, reason, missing=missing) from error
+
+    def _argv(self, command: Command) -> tuple[str, ...]:
+        if not (command.dies_with_agl and (tether := self._pdeathsig())):
+            return command.argv
+        _check_program(command)
+        return (*tether, *command.argv)
 
     def _pdeathsig(self) -> tuple[str, ...]:
         """What to put before a command so that the kernel kills it when this process dies."""
@@ -229,8 +231,13 @@ def _environment(command: Command) -> Mapping[str, str]:
     return inherited | _variables(command.marker)
 
 
-def _is_there(command: Command) -> bool:
+def _check_program(command: Command) -> None:
+    """Raises what starting the program itself would."""
     program = command.argv[0]
-    if "/" in program:
-        return os.access(command.cwd / program, os.X_OK)
-    return shutil.which(program, path=command.env.get("PATH", os.defpath)) is not None
+    if "/" not in program:
+        program = shutil.which(program, path=command.env.get("PATH", os.defpath)) or ""
+    path = command.cwd / program
+    if not program or not path.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    if not os.access(path, os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

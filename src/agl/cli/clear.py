@@ -1,0 +1,48 @@
+"""`agl clear`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agl.cli.context import Context
+from agl.cli.page import Page, plain
+from agl.cli.parsing import Parser
+from agl.ports.ids import Label
+
+if TYPE_CHECKING:
+    from agl.api.clear import ClearReport
+
+
+def answer(argv: list[str], context: Context) -> Page:
+    parser = Parser(
+        "clear",
+        "Takes runs away: trees, branches, records. `agl recover` brings back what only they held.",
+    )
+    parser.add_argument("labels", metavar="LABEL", nargs="+")
+    parser.add_argument(
+        "--purge", action="store_true", help="destroy for good what is kept of them"
+    )
+    args = parser.parse(argv)
+    labels = [Label(text) for text in args.labels]
+
+    from agl.api.clear import clear
+
+    async def work() -> list[ClearReport]:
+        services, keep_days = context.services(), context.settings().keep_days
+        return [
+            await clear(services, label, keep_days=keep_days, purge=args.purge) for label in labels
+        ]
+
+    reports = context.finish(work())
+    return Page({"cleared": plain(reports)}, "\n".join(_text(report) for report in reports))
+
+
+def _text(report: ClearReport) -> str:
+    lines = [f"{report.label}: cleared"]
+    lines += [f"  ended     process {one.pid}: {one.command}" for one in report.survivors]
+    for tree in report.trees:
+        if tree.folder is not None:
+            lines.append(f"  moved     {tree.tree} to {tree.folder}")
+        lines += [f"  kept      {item.name}  {item.why}" for item in tree.kept]
+    lines += [f"  purged    {item.name}" for item in report.purged]
+    return "\n".join(lines)

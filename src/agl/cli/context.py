@@ -1,0 +1,69 @@
+"""What a command is called with, besides its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agl.cli.failures import stopped_page
+from agl.cli.page import Page, write
+from agl.ports.errors import InputError
+
+if TYPE_CHECKING:
+    from agl.config.projects import Project
+    from agl.config.settings import Settings
+    from agl.ports.history import Repository
+    from agl.ports.ids import Label
+    from agl.sdk._engine.services import Services
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """`home` is what `--home` said; `as_json`: standard output is one JSON document."""
+
+    environ: Mapping[str, str]
+    home: str | None
+    as_json: bool
+
+    def settings(self) -> Settings:
+        from agl.config.settings import resolve
+
+        return resolve(self.environ, self.home)
+
+    def here(self) -> Path:
+        try:
+            return Path.cwd()
+        except OSError as error:
+            raise InputError("the current folder is gone; go to another one") from error
+
+    def project(self) -> tuple[Project, Repository]:
+        from agl.api import projects
+
+        return projects.find(self.settings(), self.here())
+
+    def services(self, label: Label | None = None) -> Services:
+        """The ports of the project around the current folder."""
+        from agl.config import container
+
+        project, repository = self.project()
+        terminal = container.plain_terminal()
+        return container.real(self.settings(), project, repository, terminal, label)
+
+    def finish(self, work: Coroutine[Any, Any, T], resumes: str | None = None) -> T:
+        """Runs api work to its end. A signal stops it, says what resumes it, and ends AGL."""
+        from agl.cli import signals
+
+        def stopped(number: int, error: Exception | None) -> None:
+            page = stopped_page(number, resumes, error)
+            write(page, as_json=self.as_json)
+
+        return signals.finish(work, stopped)
+
+
+Command = Callable[[list[str], Context], Page]
+"""A command: its arguments without its name, and the page it answers with. Other packages add
+commands of this form through the entry points `agl.commands`."""

@@ -1,0 +1,112 @@
+"""`agl`: finds the command, writes what it answers, returns the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from agl.cli.context import Command, Context
+from agl.cli.failures import page_of
+from agl.cli.page import Page, say, write
+from agl.cli.parsing import HelpWanted
+from agl.ports.errors import InputError, UpstreamError
+
+COMMANDS = {
+    "init": "register this repository",
+    "run": "run a workflow on a branch of its own",
+    "resume": "go on with a run; nothing recorded is paid for twice",
+    "clear": "take runs away; what only they held is kept",
+    "workflows": "list the workflows, or show one with its flags",
+    "list": "list the runs of this repository",
+    "show": "show a run: its steps, what they cost, what to type next",
+    "recover": "list what was set aside, or bring it back as a branch",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
+    try:
+        page = _answer(words, as_json)
+    except HelpWanted as help_wanted:
+        page = Page({"help": str(help_wanted)}, str(help_wanted))
+    except KeyboardInterrupt:
+        import signal
+
+        from agl.cli.signals import die_of
+
+        die_of(signal.SIGINT)
+    except Exception as error:  # noqa: BLE001 - the last one who can tell a person
+        page = page_of(error)
+    try:
+        return write(page, as_json=as_json)
+    except UpstreamError as error:
+        say(f"agl: {error}")
+        return error.exit_code
+
+
+def _answer(words: list[str], as_json: bool) -> Page:
+    home = None
+    while words and words[0].startswith("-"):
+        flag = words.pop(0)
+        if flag in ("-h", "--help"):
+            raise HelpWanted(_help())
+        if flag == "--version":
+            return _version()
+        if flag == "--home" and words:
+            home = words.pop(0)
+        elif flag.startswith("--home="):
+            home = flag.removeprefix("--home=")
+        elif flag != "--json":
+            raise InputError(f"no flag {flag!r} before the command; `agl --help` lists both")
+    if not words:
+        raise InputError("name a command; `agl --help` lists them")
+    return _command(words[0])(words[1:], Context(os.environ, home, as_json))
+
+
+def _command(name: str) -> Command:
+    if name in COMMANDS:
+        from importlib import import_module
+
+        command: Command = import_module(f"agl.cli.{name}").answer
+        return command
+    further = _further()
+    if name not in further:
+        raise InputError(f"no command {name!r}; `agl --help` lists them")
+    return further[name]()
+
+
+def _further() -> dict[str, Callable[[], Command]]:
+    """The commands that other packages bring."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point.load for point in entry_points(group="agl.commands")}
+
+
+def _version() -> Page:
+    from importlib.metadata import version
+
+    number = version("agl")
+    return Page({"version": number}, f"agl {number}")
+
+
+def _help() -> str:
+    lines = [f"  {name:10} {text}" for name, text in COMMANDS.items()]
+    lines += [f"  {name}" for name in sorted(_further()) if name not in COMMANDS]
+    return "\n".join(
+        [
+            "usage: agl [--home DIR] COMMAND …",
+            "",
+            "Runs AI coding agents on a git repository as workflows.",
+            "",
+            *lines,
+            "",
+            "  --home DIR  where runs are recorded (default: AGL_HOME, else ~/.agl)",
+            "  --version   show the version",
+            "  --json      with any command: print one JSON document",
+            "",
+            "`agl COMMAND --help` says more of one command.",
+        ]
+    )

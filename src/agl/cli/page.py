@@ -1,0 +1,100 @@
+"""What a command answers, and how it is written out."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import TextIO
+
+from agl.ports.errors import UpstreamError
+
+# All control characters but tab and line feed: none may reach a terminal from stored text.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`document` for `--json`, `text` for a person on standard output, `notes` for a person on
+    standard error."""
+
+    document: Mapping[str, object]
+    text: str
+    notes: str = ""
+    exit_code: int = 0
+
+
+def plain(value: object) -> object:
+    """A value of the api as JSON."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    match value:
+        case datetime():
+            return value.isoformat()
+        case Enum():
+            return plain(value.value)
+        case Path():
+            return str(value)
+        case Mapping():
+            return {str(key): plain(inner) for key, inner in value.items()}
+        case list() | tuple() | frozenset() | set():
+            return [plain(inner) for inner in value]
+    return value
+
+
+def document_of(value: object) -> dict[str, object]:
+    """A dataclass of the api as a JSON object."""
+    document = plain(value)
+    assert isinstance(document, dict)
+    return document
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Columns as wide as their widest cell."""
+    lines = [list(heads), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
+    padded = (
+        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) for line in lines
+    )
+    return "\n".join(line.rstrip() for line in padded)
+
+
+def write(page: Page, *, as_json: bool) -> int:
+    """Prints the page and returns the exit code. A reader that went away is no failure."""
+    if as_json:
+        import json
+
+        _print(sys.stdout, json.dumps(page.document, indent=2))
+        return page.exit_code
+    _print(sys.stdout, page.text)
+    say(page.notes)
+    return page.exit_code
+
+
+def say(text: str) -> None:
+    """A word to the person, on standard error."""
+    _print(sys.stderr, text)
+
+
+def _print(stream: TextIO | None, text: str) -> None:
+    if stream is None or not text:
+        return
+    encoding = stream.encoding or "utf-8"
+    harmless = _CONTROLS.sub("\ufffd", text).encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        stream.write(f"{harmless}\n")
+        stream.flush()
+    except OSError as error:
+        # What is still buffered would be flushed again at exit, and fail again.
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise UpstreamError(f"the answer cannot be written: {error.strerror}") from error

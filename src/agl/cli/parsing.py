@@ -1,0 +1,45 @@
+"""The command line's parser: one sentence when it is wrong, and help as a value."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from agl.ports.errors import InputError
+
+
+class HelpWanted(Exception):
+    """The person asked for help; the argument is the text."""
+
+
+class _Help(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *rest: object) -> NoReturn:
+        raise HelpWanted(parser.format_help().rstrip())
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser of one command; every command has `--json` and `--help`."""
+
+    def __init__(self, command: str, description: str) -> None:
+        super().__init__(
+            prog=f"agl {command}",
+            description=description,
+            add_help=False,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self.add_argument("-h", "--help", action=_Help, nargs=0, help="show this and stop")
+        self.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def parse(self, argv: Sequence[str]) -> Any:
+        """The arguments, each an attribute.
+
+        Raises:
+            InputError: they are wrong.
+            HelpWanted: `--help` is among them.
+        """
+        return self.parse_args(argv)
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{self.prog}: {message}; `{self.prog} --help` shows how it is used")

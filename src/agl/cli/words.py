@@ -1,0 +1,49 @@
+"""Stored words as a person reads them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from agl.ports.models import Usage
+
+STATES = {
+    "running": "running",
+    "interrupted": "interrupted",
+    "finished": "finished",
+    "stopped": "stopped on purpose",
+    "failed": "failed",
+    "limit": "reached a limit",
+    "needs_answer": "needs an answer",
+    "unreadable": "unreadable",
+}
+
+RESULTS = {
+    "landed": "landed",
+    "not_landed": "not landed",
+    "produced_nothing": "produced nothing",
+    "needed_nothing": "needed nothing",
+}
+
+
+def moment(when: datetime | None) -> str:
+    """A time on this machine's clock, to the minute."""
+    return "" if when is None else f"{when.astimezone():%Y-%m-%d %H:%M}"
+
+
+def seconds(duration_s: float) -> str:
+    if duration_s < 60:
+        return f"{duration_s:.1f}s"
+    minutes, rest = divmod(round(duration_s), 60)
+    return f"{minutes // 60}h{minutes % 60:02}m" if minutes >= 60 else f"{minutes}m{rest:02}s"
+
+
+def spent(usage: Usage) -> str:
+    """Tokens and money; a price that is not known is said to be unknown."""
+    if usage.is_nothing:
+        return ""
+    price = "price unknown" if usage.cost_usd is None else f"${usage.cost_usd:.2f}"
+    return f"{usage.input_tokens + usage.output_tokens} tokens, {price}"
+
+
+def short(commit: str) -> str:
+    return commit[:10]

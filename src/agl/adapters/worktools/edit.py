@@ -22,7 +22,10 @@ def write(tree: Path) -> AgentTool:
         content = arguments.text("content").encode()
         if path.exists():
             regular(path, given)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise Refused(f"a folder on the way to {given!r} is a file") from None
         _put(path, content)
         return f"wrote {given} ({len(content)} bytes)"
 

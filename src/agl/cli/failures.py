@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
-
 from agl.cli.page import Page
 from agl.ports.errors import AglError, InternalError, exit_code_of, leaves
 
@@ -15,6 +13,8 @@ def page_of(error: Exception) -> Page:
         kind = type(found[0]).__name__ if len(found) == 1 else "GroupFailed"
         message = "\n".join(dict.fromkeys(str(leaf) for leaf in found))
         return failure_page(kind, message, exit_code_of(error))
+    import traceback
+
     trace = "".join(traceback.format_exception(error)).rstrip()
     message = "this is a bug in AGL; please report it with the command and this output"
     page = failure_page("InternalError", f"{message}: {found[0]!r}", InternalError.exit_code)

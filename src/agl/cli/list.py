@@ -5,7 +5,7 @@ from __future__ import annotations
 from agl.cli.context import Context
 from agl.cli.page import Page, plain, table
 from agl.cli.parsing import Parser
-from agl.cli.words import STATES, moment
+from agl.cli.words import moment, state_of
 
 
 def answer(argv: list[str], context: Context) -> Page:
@@ -16,8 +16,5 @@ def answer(argv: list[str], context: Context) -> Page:
     document = {"project": project, "runs": plain(runs)}
     if not runs:
         return Page(document, "", f"no runs in {project} yet; `agl run WORKFLOW -n LABEL`")
-    rows = [
-        (run.label, STATES[run.state], run.workflow, moment(run.created), run.message)
-        for run in runs
-    ]
-    return Page(document, table(("LABEL", "STATE", "WORKFLOW", "BEGUN", ""), rows))
+    rows = [(run.label, run.workflow, moment(run.created), state_of(run)) for run in runs]
+    return Page(document, table(("LABEL", "WORKFLOW", "BEGUN", "STATE"), rows))

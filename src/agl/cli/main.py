@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 
 from agl.cli.context import Command, Context
 from agl.cli.failures import page_of
-from agl.cli.page import Page, say, write
-from agl.cli.parsing import HelpWanted
+from agl.cli.page import HelpWanted, Page, say, write
 from agl.ports.errors import InputError, UpstreamError
 
 COMMANDS = {

@@ -19,6 +19,10 @@ from agl.ports.errors import UpstreamError
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
+class HelpWanted(Exception):
+    """The person asked for help; the argument is the text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """`document` for `--json`, `text` for a person on standard output, `notes` for a person on

@@ -6,11 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from agl.cli.page import HelpWanted
 from agl.ports.errors import InputError
-
-
-class HelpWanted(Exception):
-    """The person asked for help; the argument is the text."""
 
 
 class _Help(argparse.Action):
@@ -42,4 +39,4 @@ class Parser(argparse.ArgumentParser):
         return self.parse_args(argv)
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{self.prog}: {message}; `{self.prog} --help` shows how it is used")
+        raise InputError(f"{message}; `{self.prog} --help` shows how it is used")

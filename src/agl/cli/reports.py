@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agl.cli.page import Page, document_of
-from agl.cli.words import RESULTS, short
+from agl.cli.words import RESULTS, STATES, short
 
 if TYPE_CHECKING:
     from agl.api.endings import Report
@@ -28,7 +28,7 @@ def page_of_report(report: Report) -> Page:
 
 def _text(report: Report) -> str:
     facts = [
-        (report.label, f"{RESULTS[report.result]} ({_outcome(report)})"),
+        (report.label, _ended(report)),
         ("branch", f"{report.branch} at {short(report.head)}, from {short(report.base)}"),
         ("steps", f"{report.ran} ran, {report.replayed} replayed"),
         *(("open", question) for question in report.questions),
@@ -39,8 +39,12 @@ def _text(report: Report) -> str:
     return "\n".join(f"{name:{width}}{fact}" for name, fact in facts)
 
 
-def _outcome(report: Report) -> str:
-    return report.message if report.exit_code == 0 else f"exit {report.exit_code}"
+def _ended(report: Report) -> str:
+    """The result; how it failed is said on standard error."""
+    result, state = RESULTS[report.result], STATES[report.outcome]
+    if report.exit_code != 0:
+        return f"{result}, {state}"
+    return result if report.message == state else f"{result}; {report.message}"
 
 
 def _next(report: Report) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agl.cli.context import Context
 from agl.cli.page import Page, document_of, table
 from agl.cli.parsing import Parser
-from agl.cli.words import RESULTS, STATES, moment, seconds, short, spent
+from agl.cli.words import RESULTS, moment, seconds, short, spent, state_of
 from agl.ports.ids import Label
 
 if TYPE_CHECKING:
@@ -27,9 +27,8 @@ def answer(argv: list[str], context: Context) -> Page:
 
 def _text(run: Details) -> str:
     summary = run.summary
-    state = STATES[summary.state] + (f": {summary.message}" if summary.message else "")
     facts = [
-        ("state", state),
+        ("state", state_of(summary)),
         ("result", RESULTS.get(summary.result, "")),
         ("workflow", f"{summary.workflow} (version {run.version})"),
         ("begun", moment(summary.created)),

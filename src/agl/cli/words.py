@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from agl.ports.models import Usage
+
+if TYPE_CHECKING:
+    from agl.api.reading import Summary
 
 STATES = {
     "running": "running",
@@ -23,6 +27,12 @@ RESULTS = {
     "produced_nothing": "produced nothing",
     "needed_nothing": "needed nothing",
 }
+
+
+def state_of(summary: Summary) -> str:
+    """The state, with its reason where it needs one."""
+    state = STATES[summary.state]
+    return state if summary.message in ("", state) else f"{state}: {summary.message}"
 
 
 def moment(when: datetime | None) -> str:

@@ -3,7 +3,6 @@ for the ports of the commands that only look."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -208,6 +207,8 @@ def in_memory(
 
 
 def _marker_root(settings: Settings, project: Project) -> str:
+    import hashlib
+
     home = hashlib.sha256(os.fsencode(settings.home.resolve())).hexdigest()[:12]
     return f"{home}/{project.name}"
 

@@ -11,11 +11,11 @@ from agl.api.endings import Report, report_of
 from agl.ports.errors import InputError, NotFoundError, RunIsLive, StateError
 from agl.ports.events import Emit
 from agl.ports.ids import Label, Scope, collision_key
-from agl.ports.ledger import Entry, Kind, Outcome, OutcomeKind, RunRecord, runs_folder
+from agl.ports.ledger import Entry, Kind, Outcome, OutcomeKind, RunRecord
 from agl.ports.locks import LockHeld
 from agl.sdk._engine import fingerprints, preflight
 from agl.sdk._engine.chain import Chain
-from agl.sdk._engine.ledger import Ledger
+from agl.sdk._engine.ledger import Ledger, labels_of
 from agl.sdk._engine.scope import ScopeState
 from agl.sdk._engine.services import Services
 from agl.sdk._engine.shielding import finish
@@ -191,12 +191,12 @@ async def _walk(
 
 
 def _existing(services: Services, label: Label) -> None:
-    if label not in services.store.folders(runs_folder(services.project)):
+    if label not in labels_of(services.store, services.project):
         raise NotFoundError(f"no run {label!r}; `agl list` shows the runs there are")
 
 
 def _refuse_taken(services: Services, label: Label) -> None:
-    for other in services.store.folders(runs_folder(services.project)):
+    for other in labels_of(services.store, services.project):
         if other == label:
             raise StateError(
                 f"run {label!r} exists; `agl resume {label}` goes on with it, `agl clear {label}`"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from agl.ports.errors import CorruptDocument, InternalError
-from agl.ports.ids import Scope
+from agl.ports.ids import ProjectName, Scope
 from agl.ports.ledger import (
     Entry,
     Epoch,
@@ -24,6 +24,7 @@ from agl.ports.ledger import (
     run_folder,
     run_from_json,
     run_to_json,
+    runs_folder,
     scope_folder,
     spending_from_json,
     spending_to_json,
@@ -130,6 +131,13 @@ class Ledger:
     def _read(self, address: Address, decode: Callable[[Document, str], T]) -> T | None:
         document = self._store.read(address)
         return None if document is None else decode(document, "/".join(address) + ".json")
+
+
+def labels_of(store: Store, project: ProjectName) -> tuple[str, ...]:
+    """The labels of the runs there are: of a run that was killed before its record was written,
+    nothing is there but a folder."""
+    folder = runs_folder(project)
+    return tuple(one for one in store.folders(folder) if "run" in store.names((*folder, one)))
 
 
 def renumbered(entry: Entry, *, epoch: int, number: int, given: str | None) -> Entry:

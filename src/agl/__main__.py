@@ -1,0 +1,5 @@
+"""`python -m agl`."""
+
+from agl.cli.main import main
+
+raise SystemExit(main())

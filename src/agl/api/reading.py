@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agl.api.projects import find
+from agl.config import container
+from agl.config.settings import Settings
 from agl.ports.errors import CorruptDocument, NewerFormat, NotFoundError
 from agl.ports.ids import Label, ProjectName, Scope, collision_key
 from agl.ports.ledger import (
@@ -87,9 +91,19 @@ class Details:
     failure: str | None
 
 
-def runs(store: Store, locks: Locks, project: ProjectName) -> tuple[Summary, ...]:
-    """The runs of a project, the oldest first; one that cannot be read is in its place and says
-    so."""
+def runs(settings: Settings, start: Path) -> tuple[ProjectName, tuple[Summary, ...]]:
+    """The project around a folder, and its runs.
+
+    Raises:
+        InputError, NotFoundError: as `projects.find`.
+    """
+    project, _ = find(settings, start)
+    store, locks = container.store(settings), container.locks(settings)
+    return project.name, summaries(store, locks, project.name)
+
+
+def summaries(store: Store, locks: Locks, project: ProjectName) -> tuple[Summary, ...]:
+    """The runs of a project, the oldest first; one that cannot be read says so."""
     found = [_summary(store, locks, project, name) for name in store.folders(runs_folder(project))]
     known = [summary for summary in found if summary is not None]
     return tuple(sorted(known, key=lambda one: (one.created is not None, one.created, one.label)))

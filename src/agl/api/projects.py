@@ -47,24 +47,27 @@ async def init(
         raise InputError("--build is empty; name a command, or use --no-build")
     repository = container.find_repository(start)
     await container.history(repository).check_ready()
+    if build is None and not no_build:
+        return _known(settings, repository)
     try:
         with container.locks(settings).hold(("projects",), wait_s=5.0):
-            return _registered(settings, repository, build, no_build)
+            return _registered(settings, repository, build)
     except LockHeld as error:
         raise StateError(f"{error.holder} is registering a project; try again") from error
 
 
-def _registered(
-    settings: Settings, repository: Repository, build: str | None, no_build: bool
-) -> Initialised:
+def _known(settings: Settings, repository: Repository) -> Initialised:
     known = projects.lookup(settings, repository)
-    if build is None and not no_build:
-        if known is None:
-            raise InputError(
-                "say how the project is checked, as in `agl init --build 'make test'`, or"
-                " `agl init --no-build`"
-            )
-        return Initialised(known, known.trees(settings), created=False, changed=False)
+    if known is None:
+        raise InputError(
+            "say how the project is checked, as in `agl init --build 'make test'`, or"
+            " `agl init --no-build`"
+        )
+    return Initialised(known, known.trees(settings), created=False, changed=False)
+
+
+def _registered(settings: Settings, repository: Repository, build: str | None) -> Initialised:
+    known = projects.lookup(settings, repository)
     project = projects.register(settings, repository, build)
     return Initialised(
         project,

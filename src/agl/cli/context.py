@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agl.cli.failures import stopped_page
 from agl.cli.page import Page, write
-from agl.ports.errors import InputError
 
 if TYPE_CHECKING:
     from agl.config.projects import Project
@@ -23,9 +22,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """`home` is what `--home` said; `as_json`: standard output is one JSON document."""
+    """`here` is the current folder, `home` what `--home` said; `as_json`: standard output is one
+    JSON document."""
 
     environ: Mapping[str, str]
+    here: Path
     home: str | None
     as_json: bool
 
@@ -34,16 +35,10 @@ class Context:
 
         return resolve(self.environ, self.home)
 
-    def here(self) -> Path:
-        try:
-            return Path.cwd()
-        except OSError as error:
-            raise InputError("the current folder is gone; go to another one") from error
-
     def project(self) -> tuple[Project, Repository]:
         from agl.api import projects
 
-        return projects.find(self.settings(), self.here())
+        return projects.find(self.settings(), self.here)
 
     def services(self, label: Label | None = None) -> Services:
         """The ports of the project around the current folder."""

@@ -15,7 +15,7 @@ def answer(argv: list[str], context: Context) -> Page:
     how.add_argument("--build", metavar="CMD", help="the command that says whether a tree is good")
     how.add_argument("--no-build", action="store_true", help="there is none; nothing is gated")
     args = parser.parse(argv)
-    work = projects.init(context.settings(), context.here(), args.build, no_build=args.no_build)
+    work = projects.init(context.settings(), context.here, args.build, no_build=args.no_build)
     done = context.finish(work)
     project = done.project
     what = "registered" if done.created else "changed" if done.changed else "registered already"

@@ -12,7 +12,7 @@ def answer(argv: list[str], context: Context) -> Page:
     from agl.api import reading
 
     Parser("list", "Lists the runs of this repository, the oldest first.").parse(argv)
-    project, runs = reading.runs(context.settings(), context.here())
+    project, runs = reading.runs(context.settings(), context.here)
     document = {"project": project, "runs": plain(runs)}
     if not runs:
         return Page(document, "", f"no runs in {project} yet; `agl run WORKFLOW -n LABEL`")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from agl.cli.context import Command, Context
 from agl.cli.failures import page_of
@@ -54,15 +55,22 @@ def _answer(words: list[str], as_json: bool) -> Page:
             raise HelpWanted(_help())
         if flag == "--version":
             return _version()
-        if flag == "--home" and words:
-            home = words.pop(0)
+        if flag == "--home":
+            home = words.pop(0) if words else ""
         elif flag.startswith("--home="):
             home = flag.removeprefix("--home=")
         elif flag != "--json":
             raise InputError(f"no flag {flag!r} before the command; `agl --help` lists both")
     if not words:
         raise InputError("name a command; `agl --help` lists them")
-    return _command(words[0])(words[1:], Context(os.environ, home, as_json))
+    return _command(words[0])(words[1:], Context(os.environ, _here(), home, as_json))
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise InputError("the current folder is gone; go to another one") from error
 
 
 def _command(name: str) -> Command:

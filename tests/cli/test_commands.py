@@ -1,0 +1,201 @@
+"""The commands from `init` to `recover`, on a real repository."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Agl, git
+
+
+def test_init_says_what_it_registered(repo: Path, agl: Agl) -> None:
+    said = agl("init", "--build", "make test")
+    assert said.code == 0
+    assert said.out.splitlines() == [
+        "calc: registered",
+        f"repository  {repo}",
+        f"trees       {repo.parent / '.agl-trees'}",
+        "build       make test",
+    ]
+
+
+def test_init_again_changes_the_build_and_says_so(repo: Path, agl: Agl) -> None:
+    agl("init", "--build", "make test")
+    assert agl("init").out.startswith("calc: registered already\n")
+    assert agl("init", "--no-build").out.startswith("calc: changed\n")
+    assert agl("init", "--no-build", "--json").json["project"]["build"] is None
+
+
+def test_a_run_lands_and_says_what_to_type(project: Path, agl: Agl, flow: str, model: str) -> None:
+    said = agl("run", flow, "-n", "one", "--model", model, "--times", "2")
+    assert said.code == 0
+    tip = git(project, "rev-parse", "agl/one")
+    base = git(project, "rev-parse", "main")
+    assert said.out.splitlines() == [
+        "one     landed",
+        f"branch  agl/one at {tip[:10]}, from {base[:10]}",
+        "steps   2 ran, 0 replayed",
+        "next    git switch agl/one, or agl show one",
+    ]
+    assert git(project, "status", "--porcelain") == ""
+
+
+def test_flags_may_stand_anywhere(project: Path, agl: Agl, flow: str, model: str) -> None:
+    said = agl("run", "-n", "one", flow, f"--model={model}", "--json", "-t", "a", "--tag", "b")
+    assert said.json["result"] == "landed"
+
+
+def test_a_run_without_a_change_needed_nothing(
+    project: Path, agl: Agl, flow: str, model: str
+) -> None:
+    said = agl("run", flow, "-n", "one", "--model", model, "--times", "0")
+    assert said.out.startswith("one     needed nothing\n")
+
+
+def test_a_stop_is_told_on_stderr_and_in_the_exit_code(
+    project: Path, agl: Agl, flow: str, model: str
+) -> None:
+    said = agl("run", flow, "-n", "one", "--model", model, "--how", "fast")
+    assert (said.code, said.err.splitlines()[-1]) == (7, "agl: too fast")
+    assert said.out.startswith("one     not landed, stopped on purpose\n")
+    assert said.out.endswith("next    agl resume one, or agl show one\n")
+
+
+def test_a_failed_run_is_one_document_with_an_error(
+    project: Path, agl: Agl, flow: str, model: str
+) -> None:
+    said = agl("run", flow, "-n", "one", "--model", model, "--how", "fast", "--json")
+    assert said.code == 7
+    assert said.json["branch"] == "agl/one"
+    assert said.json["error"] == {"kind": "stopped", "message": "too fast", "exit_code": 7}
+
+
+def test_a_question_with_nobody_there_is_answered_from_a_file(
+    project: Path, agl: Agl, flow: str, model: str, tmp_path: Path
+) -> None:
+    said = agl("run", flow, "-n", "one", "--model", model, "--loud")
+    assert said.code == 6
+    assert "open    Loud?\n" in said.out
+    assert "--answers FILE" in said.out
+    answers = tmp_path / "answers.json"
+    answers.write_text(json.dumps({"Loud?": "yes"}))
+    said = agl("resume", "one", "--answers", str(answers))
+    assert said.code == 0
+    assert "steps   0 ran, 1 replayed\n" in said.out
+
+
+def test_resume_again_runs_a_step_anew(project: Path, agl: Agl, flow: str, model: str) -> None:
+    agl("run", flow, "-n", "one", "--model", model, "--times", "2")
+    again = agl("resume", "one", "--again", "writer#2", "--json").json
+    assert (again["ran"], again["replayed"]) == (1, 1)
+    assert agl("resume", "one").out.startswith("one     landed; finished already")
+    lines = agl("show", "one", "--json").json["lines"]
+    assert [(line["kind"], line["live"]) for line in lines] == [
+        ("step", True),
+        ("step", False),
+        ("cut", True),
+        ("step", True),
+    ]
+
+
+def test_list_shows_what_there_is(project: Path, agl: Agl, flow: str, model: str) -> None:
+    assert agl("list").err == "no runs in calc yet; `agl run WORKFLOW -n LABEL`\n"
+    assert agl("list", "--json").json == {"project": "calc", "runs": []}
+    agl("run", flow, "-n", "one", "--model", model)
+    agl("run", flow, "-n", "two", "--model", model, "--how", "fast")
+    lines = agl("list").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["LABEL", "one", "two"]
+    assert lines[1].endswith("  finished")
+    assert lines[2].endswith("  stopped on purpose: too fast")
+
+
+def test_a_held_run_is_running(project: Path, agl: Agl, flow: str, model: str, home: Path) -> None:
+    agl("run", flow, "-n", "One", "--model", model)
+    with (home / "locks" / "calc" / "one.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert agl("list", "--json").json["runs"][0]["state"] == "running"
+        refused = agl("clear", "One")
+        assert (refused.code, refused.out) == (4, "")
+
+
+def test_show_tells_steps_and_spending(project: Path, agl: Agl, flow: str, model: str) -> None:
+    agl("run", flow, "-n", "one", "--model", model, "--times", "2")
+    said = agl("show", "one")
+    assert "state     finished\n" in said.out
+    assert "spent     12 tokens, $1.00\n" in said.out
+    assert "next      git switch agl/one\n" in said.out
+    details = agl("show", "one", "--json").json
+    assert [line["name"] for line in details["lines"]] == ["writer", "writer"]
+    assert details["head"] == git(project, "rev-parse", "agl/one")
+    assert details["params"]["times"] == 2
+
+
+def test_clear_keeps_and_recover_brings_back(
+    project: Path, agl: Agl, flow: str, model: str
+) -> None:
+    agl("run", flow, "-n", "one", "--model", model)
+    tip = git(project, "rev-parse", "agl/one")
+    said = agl("clear", "one", "--json")
+    assert said.code == 0
+    (kept,) = (item for item in agl("recover", "one", "--json").json["kept"] if item["commit"])
+    assert kept["commit"] == tip
+    assert kept["name"] in agl("recover").out
+    said = agl("recover", "--item", kept["name"], "--branch", "back")
+    assert said.out == f"back is at {tip}\nnext      git switch back\n"
+    assert git(project, "rev-parse", "back") == tip
+    assert agl("recover", "--item", kept["name"], "--branch", "back").code == 4
+
+
+def test_clear_purges_what_it_is_told_to(project: Path, agl: Agl, flow: str, model: str) -> None:
+    agl("run", flow, "-n", "one", "--model", model)
+    agl("run", flow, "-n", "two", "--model", model)
+    said = agl("clear", "one", "two", "--purge")
+    assert "one: cleared" in said.out
+    assert "  purged  " in said.out
+    assert agl("recover").err == "nothing is kept\n"
+    assert agl("list", "--json").json["runs"] == []
+
+
+def test_workflows_describes_a_file(flow: str, agl: Agl) -> None:
+    said = agl("workflows", flow)
+    assert said.out.startswith(f"{flow}:write (version 1)\n\nWrites a file.\n")
+    parameters = agl("workflows", flow, "--json").json["parameters"]
+    assert [(one["name"], one["required"]) for one in parameters][:2] == [
+        ("model", True),
+        ("times", False),
+    ]
+
+
+def test_workflows_lists_what_is_installed(agl: Agl) -> None:
+    assert isinstance(agl("workflows", "--json").json["workflows"], list)
+
+
+@pytest.mark.parametrize("command", ["init", "run", "resume", "clear", "workflows", "list", "show"])
+def test_every_command_has_help(command: str, agl: Agl) -> None:
+    said = agl(command, "--help")
+    assert said.code == 0
+    assert said.out.startswith(f"usage: agl {command}")
+    assert agl(command, "--help", "--json").json["help"] == said.out.rstrip("\n")
+
+
+def test_the_help_of_run_shows_the_workflows_flags(agl: Agl, flow: str) -> None:
+    said = agl("run", flow, "--help")
+    assert "Writes a file." in said.out
+    assert "--times NUMBER" in said.out
+    assert "up to 100% (default: 1)" in said.out
+
+
+def test_help_and_version_need_nothing(agl: Agl) -> None:
+    said = agl("--help")
+    assert "  resume     go on with a run" in said.out
+    assert agl("--version").out.startswith("agl ")
+    assert agl("--json", "--version").json["version"]
+
+
+def test_home_wins_over_the_environment(repo: Path, agl: Agl, tmp_path: Path) -> None:
+    assert agl("--home", str(tmp_path / "other"), "init", "--no-build").code == 0
+    assert (tmp_path / "other" / "projects" / "calc.toml").exists()
+    assert agl("list").code == 3

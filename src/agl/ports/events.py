@@ -72,7 +72,7 @@ def _what_happened(kind: str, about: str, details: _Details) -> str:
         case "source_changed":
             return f"the workflow's source changed: epoch {details.text('epoch')}"
         case "step_started":
-            return f"{about}: started{details.counted()}{details.text('model', ' on {}')}"
+            return f"{about}: started{details.nth()}{details.text('model', ' on {}')}"
         case "step_replayed":
             return f"{about}: recorded before, not run again"
         case "step_finished":
@@ -92,15 +92,15 @@ def _what_happened(kind: str, about: str, details: _Details) -> str:
         case "asked":
             return f"asked: {about}"
         case "answered":
-            return f"answered: {about}{details.text('answer', ': {}')}"
+            return f"answered: {about}{details.answer()}"
         case "recorded":
             return f"recorded: {about}"
         case "kept":
-            return f"kept {details.text('name')}{details.text('why', ': {}')}"
+            return f"kept {details.text('name') or about}{details.text('why', ': {}')}"
         case "survivors_ended":
             return f"ended what was left running: {details.text('processes')}"
         case "entry_set_aside":
-            return f"set aside {details.text('file')}{details.text('why', ': {}')}"
+            return f"set aside {details.text('file') or about}{details.text('why', ': {}')}"
         case "warned":
             return f"warning: {details.text('text')}"
         case "run_ended":
@@ -122,11 +122,15 @@ class _Details:
         line = "" if value is None else " ".join(str(value).split())
         return pattern.format(line) if line else ""
 
-    def counted(self) -> str:
-        names = ("nth", "attempt")
-        counts = [(name, self.get(name)) for name in names]
-        more = [f"{name} {n}" for name, n in counts if isinstance(n, int) and n > 1]
-        return f" ({', '.join(more)})" if more else ""
+    def nth(self) -> str:
+        nth = self.get("nth")
+        return f" (nth {nth})" if isinstance(nth, int) and nth > 1 else ""
+
+    def answer(self) -> str:
+        answer = self.get("answer")
+        if isinstance(answer, Mapping):
+            answer = answer.get("typed", answer.get("picked"))
+        return f": {' '.join(str(answer).split())}" if answer is not None else ""
 
     def results(self) -> str:
         parts = []

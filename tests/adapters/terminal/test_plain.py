@@ -272,6 +272,10 @@ async def test_an_output_that_went_away_stops_nothing() -> None:
             "ended what was left running: 1 sl",
         ),
         ("agent_said", {"text": "x" * 1000}, "fix: “" + "x" * 200),
+        ("answered", {"answer": {"picked": "yes"}}, "answered: fix: yes"),
+        ("answered", {"answer": {"input": "a", "typed": "one\ntwo"}}, "answered: fix: one two"),
+        ("kept", {"why": "left by 'fix'"}, "kept fix: left by 'fix'"),
+        ("verify_finished", {"passed": True, "status": 0, "note": ""}, "verify: passed\n"),
         ("brand_new", {}, "brand_new fix"),
     ],
 )

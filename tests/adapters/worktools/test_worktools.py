@@ -81,7 +81,12 @@ class TestArguments:
         for tool in tools.values():
             answer = await tool.handler(junk)
             assert answer.is_error or tool.name == "list"
+            answer.text.encode()
             assert len(answer.text) < 500
+
+    async def test_half_a_character_is_no_text(self, tools: Tools) -> None:
+        for name, more in (("write", {"content": "\ud800"}), ("shell", {"command": "\ud800"})):
+            assert "lone surrogate" in await refusal(tools, name, **{"path": "x"} | more)
 
     def test_a_schema_says_what_is_checked(self, tools: Tools) -> None:
         assert tools["edit"].schema["required"] == ["path", "old", "new"]
@@ -175,9 +180,11 @@ class TestConfinement:
         assert (tree / "../outside/secret.txt").read_text() == "secret\n"
         assert not (tree / "../outside/new.txt").exists()
 
-    async def test_a_link_into_git_is_gits_own(self, tools: Tools, tree: Path) -> None:
+    async def test_links_into_and_out_of_git_are_gits_own(self, tools: Tools, tree: Path) -> None:
         (tree / "g").symlink_to(".git")
-        assert "git's own" in await refusal(tools, "write", path="g", content="x")
+        (tree / "sub/.git").symlink_to("../sub")
+        for path in ("g", "sub/.git/a.txt"):
+            assert "git's own" in await refusal(tools, "write", path=path, content="x")
 
     async def test_a_link_inside_the_tree_is_followed(self, tools: Tools, tree: Path) -> None:
         await use(tools, "edit", path="in/a.txt", old="alpha", new="beta")
@@ -253,7 +260,7 @@ class TestSearching:
 
     async def test_lines_are_found(self, tools: Tools, tree: Path) -> None:
         (tree / "ü x.txt").write_text("one\nalphabet\r\n")
-        (tree / "binary").write_bytes(b"\0alpha")
+        (tree / "binary").write_bytes(b"alpha\n\0")
         (tree / ".gitignore").write_text("ignored\n")
         (tree / "ignored").write_text("alpha")
         os.mkfifo(tree / "pipe")

@@ -109,10 +109,9 @@ def _problem(field: Field, value: object) -> str | None:
         except UnicodeEncodeError:
             return "holds half a character (a lone surrogate)"
         return None
-    if isinstance(value, int | float) and field.kind != "boolean":
-        least, most = field.least, field.most
-        if (least is not None and not value >= least) or (most is not None and not value <= most):
-            return f"is {_cut(value)}, not from {least} to {most}"
+    least, most = field.least, field.most
+    if isinstance(value, int | float) and least is not None and most is not None:
+        return None if least <= value <= most else f"is {_cut(value)}, not from {least} to {most}"
     return None
 
 

@@ -24,10 +24,9 @@ played to its end in any case.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,7 +137,7 @@ class ScriptedRunner(AgentRunner):
                 turns = (_report_once(tools),)
             text = await self._play(task, turns, tools, emit)
         finally:
-            await _to_its_end(self._processes.end(task.marker))
+            await self._processes.end(task.marker)
         return AgentOutcome(text, task.model.name)
 
     async def _play(
@@ -202,20 +201,6 @@ def _line_about(call: Call) -> str:
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1] + "…"
-
-
-async def _to_its_end(work: Coroutine[object, object, object]) -> None:
-    """Awaits the work to its end, also when cancelled meanwhile, and is cancelled only then."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    task.result()
-    if cancelled is not None:
-        raise cancelled
 
 
 def read_script(path: Path) -> Script:

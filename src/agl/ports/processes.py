@@ -111,8 +111,8 @@ class Processes(ABC):
     @abstractmethod
     async def end(self, marker: Marker) -> tuple[Survivor, ...]:
         """Ends every process that carries the marker, wherever its session or parent: TERM, a
-        grace, KILL. Returns those it found, once they are gone. This process and its ancestors are
-        never among them."""
+        grace, KILL. Returns those it found, once they are gone; a cancellation meanwhile is raised
+        after that. This process and its ancestors are never among them."""
 
     @abstractmethod
     def standing_in(self, folder: Path) -> tuple[Survivor, ...]:

@@ -274,16 +274,20 @@ class AgentAtWorkContract(AgentRunnerContract):
         await _ran(runner_of, [call("shell", command=left), {"text": "done"}], tree, desk)
         assert not _is_alive(tree / "pid")
 
+    @pytest.mark.parametrize("times", [1, 3])
     async def test_a_cancelled_agent_leaves_nobody(
-        self, runner_of: RunnerOf, tree: Path, desk: Desk
+        self, runner_of: RunnerOf, tree: Path, desk: Desk, times: int
     ) -> None:
-        waits = "setsid sleep 600 >/dev/null 2>&1 & echo $! > pid; sleep 600"
+        stubborn = """setsid sh -c 'trap "" TERM; echo $$ > pid; while :; do sleep 0.1; done'"""
+        waits = f"{stubborn} >/dev/null 2>&1 & sleep 600"
         turns = [call("shell", command=waits), call("write", path="late.txt", content="x")]
         work = asyncio.create_task(_ran(runner_of, turns, tree, desk))
         async with asyncio.timeout(20):
             while not (tree / "pid").exists() or not (tree / "pid").read_text():
                 await asyncio.sleep(0.01)
-        work.cancel()
+        for _ in range(times):
+            work.cancel()
+            await asyncio.wait({work}, timeout=0.05)
         with pytest.raises(asyncio.CancelledError):
             await work
         assert not _is_alive(tree / "pid")

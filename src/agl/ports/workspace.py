@@ -49,6 +49,8 @@ class Workspace(ABC):
 
     scope: Scope
     path: Path
+    warnings: tuple[str, ...] = ()
+    """What a person should know about how the tree was made, one sentence each."""
 
     @abstractmethod
     async def state(self) -> TreeState:

@@ -14,7 +14,11 @@ from agl.adapters.git.kept import GitKept
 from agl.adapters.git.runner import Git
 from agl.adapters.git.workspaces import GitWorkspaces
 from agl.adapters.system import SystemClock, SystemProcesses
+from agl.ports.guards import Guards
+from agl.ports.history import History
+from agl.ports.kept import Kept
 from agl.ports.processes import Command, Finished, LineSink, Marker, Processes, Survivor
+from agl.ports.workspace import WorkspaceProvider
 from agl.testing.contracts.trees import BASE_FILES, SCOPE
 
 IDENTITY = {"name": "A Person", "email": "person@example.org"}
@@ -76,12 +80,12 @@ class GitTrees:
         assert found is not None
         self.repository = found
         self.runner = Git(self.processes, self.environ)
-        self.provider = self.another_provider()
-        self.history = GitHistory(self.runner, found)
-        self.kept = GitKept(self.runner, found, SCOPE.project, self.trees_root)
-        self.guards = GitGuards(self.runner, found, found.top)
+        self.provider: WorkspaceProvider = self.another_provider()
+        self.history: History = GitHistory(self.runner, found)
+        self.kept: Kept = GitKept(self.runner, found, SCOPE.project, self.trees_root)
+        self.guards: Guards = GitGuards(self.runner, found, found.top)
 
-    def another_provider(self) -> GitWorkspaces:
+    def another_provider(self) -> WorkspaceProvider:
         return GitWorkspaces(
             self.runner,
             self.repository,

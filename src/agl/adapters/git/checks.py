@@ -43,11 +43,11 @@ async def _check_branches(git: Git, repository: Repository, label: Label) -> Non
         )
     for ref in await refs.below(f"{HEADS}agl/"):
         branch = ref.removeprefix(HEADS)
-        first = branch.split("/")[1]
-        if collision_key(first) == collision_key(label):
+        parts = branch.removeprefix("agl/").removeprefix("_work/").split("/")
+        if collision_key(parts[0]) == collision_key(label):
             raise StateError(
-                f"branch {branch!r} is there, and no run that is known has made it; "
-                f"`git branch -m {branch} {branch.replace('agl/', 'old-', 1)}` frees it"
+                f"branch {branch!r} is in the way of a new run {str(label)!r}; "
+                f"`git branch -m {branch} old/{branch}` keeps it under another name"
             )
 
 

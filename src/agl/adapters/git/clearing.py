@@ -11,11 +11,11 @@ from agl.adapters.git.kept_folders import KeptFolders, move, registration_place
 from agl.adapters.git.kept_refs import keep_tip
 from agl.adapters.git.reflog import moved_through
 from agl.adapters.git.refs import HEADS, Refs
-from agl.adapters.git.registration import Registration, checked_out_at, registration_of
+from agl.adapters.git.registration import Registration, refuse_elsewhere, registration_of
 from agl.adapters.git.runner import Git
 from agl.adapters.git.workspace import GitWorkspace
 from agl.ports.clock import Clock
-from agl.ports.errors import StateError, TreeVanished, UpstreamError
+from agl.ports.errors import TreeVanished, UpstreamError
 from agl.ports.history import Repository
 from agl.ports.ids import Scope
 from agl.ports.workspace import Cleared, Keeping, KeptItem
@@ -43,18 +43,10 @@ class Clearing:
 
     async def clear(self, scopes: tuple[Scope, ...]) -> tuple[Cleared, ...]:
         for scope in scopes:
-            self._check(scope)
+            refuse_elsewhere(self._repository, scope, self._folder(scope))
         self._finish_moves(scopes)
         cleared = [await self._clear(scope) for scope in scopes]
         return tuple(one for one in cleared if one is not None)
-
-    def _check(self, scope: Scope) -> None:
-        elsewhere = checked_out_at(self._repository, scope.branch)
-        if elsewhere is not None and elsewhere != self._folder(scope):
-            raise StateError(
-                f"branch {scope.branch!r} is checked out at {str(elsewhere)!r}; "
-                f"`git -C {elsewhere} checkout --detach` frees it"
-            )
 
     async def _clear(self, scope: Scope) -> Cleared | None:
         keeping = Keeping(scope, f"the run {str(scope.label)!r} was cleared")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from agl.ports.history import Repository
@@ -15,6 +16,8 @@ def find_repository(start: Path) -> Repository | None:
         entry = folder / ".git"
         if os.path.lexists(entry):
             git_dir = git_dir_of(folder)
+            if git_dir is not None and entry.is_file() and _is_bare(git_dir):
+                return Repository(git_dir, None)
             if git_dir is not None:
                 return Repository(common_dir_of(git_dir), folder)
             if entry.is_file():
@@ -50,6 +53,15 @@ def pointer(file: Path, prefix: str = "") -> Path | None:
     if not text.startswith(prefix) or text == prefix:
         return None
     return Path(os.path.realpath(file.parent / text.removeprefix(prefix)))
+
+
+def _is_bare(git_dir: Path) -> bool:
+    """Whether the repository that a `.git` file points at is one without a working tree."""
+    try:
+        config = (git_dir / "config").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    return re.search(r"(?im)^\s*bare\s*=\s*true\s*$", config) is not None
 
 
 def _is_git_dir(folder: Path) -> bool:

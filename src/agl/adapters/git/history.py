@@ -14,6 +14,8 @@ from agl.ports.errors import InputError, UpstreamError
 from agl.ports.history import History, Repository
 
 _OLDEST = (2, 34)
+# ident.c: nothing set, set to nothing, or only a guess.
+_NO_IDENTITY = re.compile("auto-detect|empty ident|tell me who you are|consists only of disallowed")
 
 
 class GitHistory(History):
@@ -38,6 +40,8 @@ class GitHistory(History):
                 )
         for who in ("GIT_COMMITTER_IDENT", "GIT_AUTHOR_IDENT"):
             answer = await self._git.run("var", who, check=False)
+            if answer.status != 0 and not _NO_IDENTITY.search(answer.stderr):
+                raise UpstreamError(self._git.refusal("var", answer))
             if answer.status != 0:
                 raise UpstreamError(
                     "git does not know who commits; set `git config --global user.name NAME` and "
@@ -51,6 +55,8 @@ class GitHistory(History):
             )
             if answer.status == 0:
                 return answer.text
+            if "config" in answer.stderr:
+                raise UpstreamError(self._git.refusal("rev-parse", answer))
         raise InputError(f"{ref!r} names no commit here; `git log --all --oneline` shows some")
 
     async def tip(self, branch: str) -> str | None:

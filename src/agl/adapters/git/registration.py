@@ -9,8 +9,9 @@ from pathlib import Path
 
 from agl.adapters.git.discovery import common_dir_of, git_dir_of, pointer
 from agl.adapters.git.refs import HEADS
-from agl.ports.errors import TreeVanished
+from agl.ports.errors import StateError, TreeVanished
 from agl.ports.history import Repository
+from agl.ports.ids import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,20 @@ def checked_out_at(repository: Repository, branch: str) -> Path | None:
     if main is not None and git_dir_of(main) == common_dir and branch in _branches_of(common_dir):
         return main
     return next((one.folder for one in registrations(common_dir) if branch in one.branches), None)
+
+
+def refuse_elsewhere(repository: Repository, scope: Scope, own: Path) -> None:
+    """Refuses a branch that another tree than the scope's own has checked out.
+
+    Raises:
+        StateError: it says where.
+    """
+    elsewhere = checked_out_at(repository, scope.branch)
+    if elsewhere is not None and elsewhere != own:
+        raise StateError(
+            f"branch {scope.branch!r} is checked out at {str(elsewhere)!r}; "
+            f"`git -C {elsewhere} checkout --detach` frees it"
+        )
 
 
 def _branches_of(git_dir: Path) -> frozenset[str]:

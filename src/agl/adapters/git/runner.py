@@ -116,7 +116,7 @@ class Git:
             raise ProgramTimedOut(f"git {name} in {str(cwd)!r} took longer than {timeout_s:g} s")
         result = Result(ended.status, ended.stdout, ended.stderr.decode("utf-8", "replace"))
         if check and result.status != 0:
-            raise UpstreamError(refusal(name, cwd, result))
+            raise UpstreamError(_refusal(name, cwd, result))
         return result
 
     def at(self, git_dir: Path, work_tree: Path | None = None) -> GitAt:
@@ -153,8 +153,12 @@ class GitAt:
             locks=locks,
         )
 
+    def refusal(self, name: str, result: Result) -> str:
+        """One sentence on what git refused here."""
+        return _refusal(name, self._cwd, result)
 
-def refusal(name: str, cwd: Path, result: Result) -> str:
+
+def _refusal(name: str, cwd: Path, result: Result) -> str:
     """One sentence with the first lines of what git said."""
     said = [line.strip() for line in result.stderr.splitlines() if line.strip()]
     said = [line for line in said if not line.startswith(("hint:", "warning:"))] or said

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from agl.adapters.git.runner import GitAt
+from agl.ports.errors import UpstreamError
 
 # git-status(1), "Porcelain Format Version 2": the number of fields before the path.
 _FIELDS = {b"1": 8, b"2": 9, b"u": 10}
+
+
+# What git says of an index that it cannot read (read-cache.c).
+_BROKEN_INDEX = re.compile(
+    "index file|bad signature 0x|bad index|unable to map index|in the index|header incomplete"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +30,14 @@ class Status:
     untracked: tuple[bytes, ...]
     nested: tuple[bytes, ...]
     submodules: tuple[bytes, ...]
-    in_worktree_only: bool
 
     @property
     def clean(self) -> bool:
         return not (self.tracked or self.untracked or self.nested)
 
 
-async def read_status(git: GitAt) -> Status:
-    """One `git status`; takes no lock."""
+async def read_status(git: GitAt) -> Status | None:
+    """One `git status`, or None when the index cannot be read; takes no lock."""
     answer = await git.run(
         "status",
         "--porcelain=v2",
@@ -40,8 +47,13 @@ async def read_status(git: GitAt) -> Status:
         "--ignore-submodules=none",
         "--no-renames",
         "--no-ahead-behind",
+        check=False,
         locks=False,
     )
+    if answer.status != 0:
+        if _BROKEN_INDEX.search(answer.stderr):
+            return None
+        raise UpstreamError(git.refusal("status", answer))
     return parse_status(answer.stdout)
 
 
@@ -53,7 +65,6 @@ def parse_status(stdout: bytes) -> Status:
     untracked: list[bytes] = []
     nested: list[bytes] = []
     submodules: list[bytes] = []
-    in_worktree_only = True
     for record in stdout.split(b"\0"):
         kind = record[:1]
         if kind == b"#":
@@ -69,7 +80,6 @@ def parse_status(stdout: bytes) -> Status:
         elif kind in _FIELDS:
             fields = record.split(b" ", _FIELDS[kind])
             tracked.append(fields[-1])
-            in_worktree_only &= kind == b"1" and fields[1][:1] == b"."
             if fields[2][:1] == b"S":
                 submodules.append(fields[-1])
     return Status(
@@ -79,5 +89,4 @@ def parse_status(stdout: bytes) -> Status:
         tuple(untracked),
         tuple(nested),
         tuple(submodules),
-        in_worktree_only,
     )

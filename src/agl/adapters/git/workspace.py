@@ -18,14 +18,18 @@ from agl.adapters.git.reflog import (
     operation_commits,
 )
 from agl.adapters.git.refs import HEADS, Refs
-from agl.adapters.git.registration import Registration, checked_out_at
+from agl.adapters.git.registration import Registration, refuse_elsewhere
 from agl.adapters.git.runner import LONG_S, Git
 from agl.adapters.git.status import Status, read_status
+from agl.adapters.git.submodules import Submodules
 from agl.ports.clock import Clock
-from agl.ports.errors import StateError, UpstreamError
+from agl.ports.errors import UpstreamError
 from agl.ports.history import Repository
 from agl.ports.ids import Scope
 from agl.ports.workspace import Keeping, KeptItem, TreeState, Workspace
+
+_LOCK_TRIES = 10
+_LOCK_PAUSE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ class GitWorkspace(Workspace):
         self._git = git.at(registration.git_dir, registration.folder)
         self._refs = Refs(git, repository.common_dir)
         self._folders = folders
+        self._submodules = Submodules(git, repository, registration.git_dir, registration.folder)
         self._clock = clock
         self._ref = HEADS + scope.branch
         self._hides: tuple[tuple[int, int, int] | None, bool] = (None, False)
@@ -77,14 +82,16 @@ class GitWorkspace(Workspace):
         return TreeState(look.head or "", look.attached, look.clean)
 
     async def commit_all(self, start: str, message: str, keeping: Keeping) -> str:
+        await self.remove_stale_locks()
         look = await self._mended(await self.look())
         passed = self._passed()
+        self._refuse_elsewhere(look)
         if not look.clean:
             look = await self._flattened(look, keeping)
             await self._stage(look)
         if look.attached and look.head and await self._contains(look.head, start):
+            await self._keep_lost(passed, keeping, look.head, start)
             head = look.head if look.clean else await self._commit(look.head, message)
-            await self._keep_lost(passed, keeping, head, start, look.head)
         else:
             head = await self._commit_on(start, message)
             tip = await self._refs.commit(self._ref)
@@ -96,42 +103,38 @@ class GitWorkspace(Workspace):
         return head
 
     async def restore(self, to: str, keeping: Keeping) -> KeptItem | None:
+        await self.remove_stale_locks()
         look = await self.look()
         passed = self._passed()
+        self._refuse_elsewhere(look)
         tip = await self._refs.commit(self._ref)
         if look.clean and look.attached and {look.head, *passed} == {to}:
             return None
         look = await self._mended(look)
-        kept: list[KeptItem] = []
-        base = look.head
-        if not look.clean or look.head is None:
-            kept += self._move(look.status.nested if look.status else (), keeping)
-            await self._stage(look)
-            base = (await self._git.run("write-tree")).text
-            if base != await self._tree_of(look.head):
-                kept.append(await self._keep(base, look.head, keeping))
-        assert base is not None
+        kept = self._move(look.status.nested if look.status else (), keeping)
+        base, dirty = await self._keep_dirty(look, keeping)
+        kept += dirty
         kept += await self._keep_lost([look.head, tip, *passed], keeping, to)
+        submodules = self._changed_submodules(look)
+        kept += await self._set_aside(submodules, keeping)
         kept += await self._clear_the_way(base, to, keeping)
         if not look.attached:
             await self._attach()
         if not look.clean and look.head is not None:
+            # What is new stays on disk for now: some of it may be ignored at `to`.
             await self._git.run("read-tree", "--reset", look.head)
         await self._git.run("reset", "--hard", "--quiet", to, timeout_s=LONG_S)
         self._end_operations()
-        kept += await self._remove_leftovers(base, to, look.head, keeping)
-        return next(iter(sorted(kept, key=lambda item: item.commit is None)), None)
+        left, look = await self._remove_leftovers(base, look.head, keeping)
+        await self._settle(look, to, submodules)
+        return next(iter(sorted(kept + left, key=lambda item: item.commit is None)), None)
 
     async def keep_all(self, keeping: Keeping) -> list[KeptItem]:
         """Keeps what is dirty, but for nested repositories, and what only this tree's HEAD holds.
         Every file stays where it is."""
+        await self.remove_stale_locks()
         look = await self._mended(await self.look())
-        kept: list[KeptItem] = []
-        if not look.clean or look.head is None:
-            await self._stage(look)
-            tree = (await self._git.run("write-tree")).text
-            if tree != await self._tree_of(look.head):
-                kept.append(await self._keep(tree, look.head, keeping))
+        _, kept = await self._keep_dirty(look, keeping)
         return kept + await self._keep_lost([look.head, *self._passed()], keeping)
 
     async def detach(self) -> None:
@@ -148,10 +151,9 @@ class GitWorkspace(Workspace):
         if (self._git_dir / "index").exists():
             try:
                 status = await read_status(self._git)
-            except UpstreamError as error:
+            except UpstreamError:
                 self._registration.check(self._repository.common_dir)
-                if "index" not in str(error):
-                    raise
+                raise
         if status is None:
             head = await self._refs.head(self._git_dir)
             return Look(head.commit, head.branch == self.scope.branch, None, False, busy)
@@ -224,7 +226,7 @@ class GitWorkspace(Workspace):
         same = await self._git.run("diff-index", "--cached", "--quiet", head, check=False)
         if same.status == 0:
             return head
-        raise UpstreamError(f"git commit failed in {str(self.path)!r}: {made.stderr.strip()}")
+        raise UpstreamError(self._git.refusal("commit", made))
 
     async def _commit_on(self, start: str, message: str) -> str:
         """A commit of the index whose only parent is `start`, which stays if nothing differs."""
@@ -250,6 +252,16 @@ class GitWorkspace(Workspace):
     async def _keep(self, tree: str, head: str | None, keeping: Keeping) -> KeptItem:
         parents = [head] if head else []
         return await keep_commit(self._git, tree, parents, keeping, self._clock.now())
+
+    async def _keep_dirty(self, look: Look, keeping: Keeping) -> tuple[str, list[KeptItem]]:
+        """Keeps what differs from HEAD. Returns the commit or tree that holds what is on disk."""
+        if look.clean and look.head is not None:
+            return look.head, []
+        await self._stage(look)
+        tree = (await self._git.run("write-tree")).text
+        if tree == await self._tree_of(look.head):
+            return tree, []
+        return tree, [await self._keep(tree, look.head, keeping)]
 
     async def _keep_lost(
         self, commits: Iterable[str | None], keeping: Keeping, *safe: str
@@ -280,6 +292,25 @@ class GitWorkspace(Workspace):
             )
             look = await self.look()
         return look
+
+    def _changed_submodules(self, look: Look) -> tuple[bytes, ...]:
+        changed = look.status.submodules if look.status else ()
+        return tuple(path for path in changed if self._obstacle(path) == path)
+
+    async def _set_aside(self, submodules: tuple[bytes, ...], keeping: Keeping) -> list[KeptItem]:
+        """Moves the files of submodules away; their commits are kept in their own repositories,
+        which stay."""
+        stamp = f"{self._clock.now():%Y%m%dT%H%M%S.%fZ}"
+        for path in submodules:
+            await self._submodules.keep_commit(path, f"refs/agl/kept/{self.scope.label}/{stamp}")
+        return self._move(submodules, keeping)
+
+    async def populate(self) -> None:
+        """Fills the submodules of a new tree as they are in the user's checkout."""
+        failed = await self._submodules.populate()
+        self.warnings = tuple(
+            f"submodule {path!r} could not be checked out in {str(self.path)!r}" for path in failed
+        )
 
     async def _clear_the_way(self, base: str, to: str, keeping: Keeping) -> list[KeptItem]:
         """Moves away what stands, unknown to `base`, where `to` has a file."""
@@ -312,13 +343,24 @@ class GitWorkspace(Workspace):
                 return place if any(full.iterdir()) else None
         return None
 
+    async def remove_stale_locks(self) -> None:
+        """Removes what git processes left locked that are gone, in the tree and on its branch. One
+        that is still at work gets a second to finish."""
+        branch = self._repository.common_dir / f"{self._ref}.lock"
+        for left in range(_LOCK_TRIES, -1, -1):
+            locks = [one for one in (branch, *self._git_dir.glob("*.lock")) if one.exists()]
+            if not locks:
+                return
+            if left:
+                await self._clock.sleep(_LOCK_PAUSE_S)
+        for lock in locks:
+            lock.unlink(missing_ok=True)
+
+    def _refuse_elsewhere(self, look: Look) -> None:
+        if not look.attached:
+            refuse_elsewhere(self._repository, self.scope, self.path)
+
     async def _attach(self) -> None:
-        elsewhere = checked_out_at(self._repository, self.scope.branch)
-        if elsewhere is not None and elsewhere != self.path:
-            raise StateError(
-                f"branch {self.scope.branch!r} is checked out at {str(elsewhere)!r}; "
-                f"`git -C {elsewhere} checkout --detach` frees it"
-            )
         await self._git.run("symbolic-ref", "-m", "agl", "HEAD", self._ref)
 
     def _end_operations(self) -> None:
@@ -330,27 +372,24 @@ class GitWorkspace(Workspace):
                 file.unlink(missing_ok=True)
 
     async def _remove_leftovers(
-        self, base: str, to: str, head: str | None, keeping: Keeping
-    ) -> list[KeptItem]:
-        """Removes untracked files once it is sure that they are kept, and checks the result."""
-        look = await self.look()
+        self, base: str, head: str | None, keeping: Keeping
+    ) -> tuple[list[KeptItem], Look]:
+        """Removes untracked files once it is sure that they are kept, and looks at what is left."""
         kept: list[KeptItem] = []
-        if look.status is not None and not look.status.clean:
+        look = await self.look()
+        # To remove an ignore file can bring more to light.
+        while look.status is not None and (look.status.untracked or look.status.nested):
             kept += self._move(look.status.nested, keeping)
             if look.status.untracked:
-                kept += await self._keep_untracked(base, look.status.untracked, head, keeping)
+                tree, base = await self._tree_with(base, look.status.untracked)
+                if tree != base:
+                    kept.append(await self._keep(base, head, keeping))
                 self._remove(look.status.untracked)
             look = await self.look()
-        status = look.status
-        # What differs right after a hard reset differs by the repository's own filters.
-        settled = status is not None and not (status.untracked or status.nested)
-        if not settled or look.head != to or not look.attached:
-            raise UpstreamError(f"git could not bring {str(self.path)!r} to {to}; look at it there")
-        return kept
+        return kept, look
 
-    async def _keep_untracked(
-        self, base: str, paths: tuple[bytes, ...], head: str | None, keeping: Keeping
-    ) -> list[KeptItem]:
+    async def _tree_with(self, base: str, paths: tuple[bytes, ...]) -> tuple[str, str]:
+        """The tree of `base`, and the same with these files as they are on disk."""
         index = self._git_dir / "agl-index"
         env = {"GIT_INDEX_FILE": str(index)}
         try:
@@ -359,10 +398,19 @@ class GitWorkspace(Workspace):
             await self._git.run(
                 "update-index", "--add", "--replace", "-z", "--stdin", stdin=_listed(paths), env=env
             )
-            more = (await self._git.run("write-tree", env=env)).text
+            return tree, (await self._git.run("write-tree", env=env)).text
         finally:
             index.unlink(missing_ok=True)
-        return [] if more == tree else [await self._keep(more, head, keeping)]
+
+    async def _settle(self, look: Look, to: str, submodules: tuple[bytes, ...]) -> None:
+        """Brings submodules to what `to` says of them, and makes sure of where the tree is."""
+        status = look.status
+        if status is not None and (submodules or status.submodules):
+            await self._submodules.populate({*submodules, *status.submodules})
+        # What is tracked and differs right after a hard reset differs by the repository's filters.
+        settled = status is not None and not (status.untracked or status.nested)
+        if not settled or look.head != to or not look.attached:
+            raise UpstreamError(f"git could not bring {str(self.path)!r} to {to}; look at it there")
 
     def _remove(self, paths: Iterable[bytes]) -> None:
         for path in paths:

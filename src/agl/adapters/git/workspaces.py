@@ -15,7 +15,7 @@ from agl.adapters.git.keeping import keep_lost
 from agl.adapters.git.kept_folders import KeptFolders, move, registration_place
 from agl.adapters.git.reflog import moved_through
 from agl.adapters.git.refs import HEADS, Refs
-from agl.adapters.git.registration import Registration, checked_out_at, registration_of
+from agl.adapters.git.registration import Registration, refuse_elsewhere, registration_of
 from agl.adapters.git.runner import LONG_S, Git
 from agl.adapters.git.workspace import GitWorkspace
 from agl.ports.clock import Clock
@@ -61,11 +61,14 @@ class GitWorkspaces(WorkspaceProvider):
         folder = self.folder(scope)
         async with self._one_at_a_time:
             registration = self._ours(folder)
-            if registration is None:
-                async with self._lock():
-                    registration = await self._make(scope, folder, start)
-        self._remove_stale_locks(scope, registration)
-        return self._workspace(scope, registration)
+            if registration is not None:
+                workspace = self._workspace(scope, registration)
+                await workspace.remove_stale_locks()
+                return workspace
+            async with self._lock():
+                workspace = self._workspace(scope, await self._make(scope, folder, start))
+                await workspace.populate()
+                return workspace
 
     async def clear(self, scopes: tuple[Scope, ...]) -> tuple[Cleared, ...]:
         clearing = Clearing(
@@ -98,7 +101,7 @@ class GitWorkspaces(WorkspaceProvider):
 
     async def _make(self, scope: Scope, folder: Path, start: str) -> Registration:
         await self._drop_registration(scope, folder)
-        self._refuse_elsewhere(scope)
+        refuse_elsewhere(self._repository, scope, folder)
         ref = HEADS + scope.branch
         (self._repository.common_dir / f"{ref}.lock").unlink(missing_ok=True)
         known = await self._refs.commit(ref)
@@ -155,20 +158,6 @@ class GitWorkspaces(WorkspaceProvider):
             move(registration.git_dir, registration_place(item))
         else:
             shutil.rmtree(registration.git_dir)
-
-    def _refuse_elsewhere(self, scope: Scope) -> None:
-        elsewhere = checked_out_at(self._repository, scope.branch)
-        if elsewhere is not None:
-            raise StateError(
-                f"branch {scope.branch!r} is checked out at {str(elsewhere)!r}; "
-                f"`git -C {elsewhere} checkout --detach` frees it"
-            )
-
-    def _remove_stale_locks(self, scope: Scope, registration: Registration) -> None:
-        branch = self._repository.common_dir / f"{HEADS}{scope.branch}.lock"
-        branch.unlink(missing_ok=True)
-        for lock in registration.git_dir.glob("*.lock"):
-            lock.unlink(missing_ok=True)
 
     def _remove_empty(self, folder: Path) -> None:
         """Removes the folders from this one up to the trees root that hold nothing."""

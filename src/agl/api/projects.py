@@ -35,12 +35,19 @@ def find(settings: Settings, start: Path) -> tuple[Project, Repository]:
 
 
 async def init(
-    settings: Settings, start: Path, build: str | None = None, *, no_build: bool = False
+    settings: Settings,
+    start: Path,
+    build: str | None = None,
+    *,
+    no_build: bool = False,
+    wait_s: float = 5.0,
 ) -> Initialised:
-    """Registers the repository around a folder, or changes the build of a registered one.
+    """Registers the repository around a folder, or changes the build of a registered one; waits
+    `wait_s` seconds for another process that does the same.
 
     Raises:
         InputError: there is no repository or it has no commit; or a new one and no build is said.
+        StateError: another process still registers a project.
         UpstreamError: git is missing or too old, or the repository names no committer.
     """
     if build is not None and not build.strip():
@@ -50,7 +57,7 @@ async def init(
     if build is None and not no_build:
         return _known(settings, repository)
     try:
-        with container.locks(settings).hold(("projects",), wait_s=5.0):
+        with container.locks(settings).hold(("projects",), wait_s=wait_s):
             return _registered(settings, repository, build)
     except LockHeld as error:
         raise StateError(f"{error.holder} is registering a project; try again") from error

@@ -137,7 +137,8 @@ class ScriptedRunner(AgentRunner):
                 turns = (_report_once(tools),)
             text = await self._play(task, turns, tools, emit)
         finally:
-            await self._processes.end(task.marker)
+            if any(turn.calls for turn in turns or ()):
+                await self._processes.end(task.marker)
         return AgentOutcome(text, task.model.name)
 
     async def _play(

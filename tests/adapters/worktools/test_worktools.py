@@ -132,7 +132,7 @@ def contents(folder: Path) -> dict[str, bytes | str]:
 
 
 @settings(
-    max_examples=300,
+    max_examples=150,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -150,6 +150,26 @@ async def test_no_argument_raises_or_changes_anything_outside(
     assert "secret\n" not in answer.text
     assert (tree / ".git").read_text() == "gitdir: elsewhere\n"
     assert sorted(path.name for path in tree.parent.iterdir()) == ["outside", "tree"]
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(pattern=st.text(max_size=6), path=PATHS, arguments=JSON)
+async def test_no_search_raises_or_shows_anything_outside(
+    tools: Tools, tree: Path, pattern: str, path: str, arguments: object
+) -> None:
+    (tree / ".git").unlink(missing_ok=True)
+    for given_to_it in ({"pattern": pattern, "path": path}, arguments):
+        answer = await tools["search"].handler(given_to_it)
+        answer.text.encode()
+        assert "secret.txt:" not in answer.text
+
+
+@given(arguments=JSON.filter(lambda value: not (isinstance(value, dict) and "command" in value)))
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_the_shell_answers_junk(tools: Tools, arguments: object) -> None:
+    assert (await tools["shell"].handler(arguments)).is_error
 
 
 class TestConfinement:
@@ -245,7 +265,7 @@ class TestReading:
         assert "no folder 'sub/a.txt'" in await refusal(tools, "list", path="sub/a.txt")
 
     async def test_a_full_folder_is_cut(self, tools: Tools, tree: Path) -> None:
-        for number in range(1_003):
+        for number in range(503):
             (tree / "sub" / str(number)).touch()
         assert (await use(tools, "list", path="sub")).endswith("\n[and 4 more]")
 

@@ -11,7 +11,7 @@ from agl.ports.agents import AgentTool
 
 _MAX_FILE_BYTES = 10_000_000
 _MAX_CHARS = 60_000
-_MAX_NAMES = 1_000
+_MAX_NAMES = 500
 
 
 def read(tree: Path) -> AgentTool:

@@ -130,14 +130,13 @@ class ScriptedRunner(AgentRunner):
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         script = read_script(Path(task.model.name))
         keys = script_keys(task.step, "/".join(task.scope.path), task.nth)
-        turns = next((script[key] for key in keys if key in script), None)
+        key = next((key for key in keys if key in script), None)
         tools = {tool.name: tool for tool in (*self._toolbox(task), *task.tools)}
+        turns = (_report_once(tools),) if key is None else script[key]
         try:
-            if turns is None:
-                turns = (_report_once(tools),)
             text = await self._play(task, turns, tools, emit)
         finally:
-            if any(turn.calls for turn in turns or ()):
+            if any(turn.calls for turn in turns):
                 await self._processes.end(task.marker)
         return AgentOutcome(text, task.model.name)
 

@@ -90,8 +90,9 @@ class PlainTerminal(Terminal):
         self._view = None
 
     def tell(self, event: Event) -> None:
-        line = line_about(event)
-        self._print(line if len(line) <= _MAX_CHARS else line[: _MAX_CHARS - 1] + "…")
+        if event.kind != "asked":  # the question itself is printed
+            line = line_about(event)
+            self._print(line if len(line) <= _MAX_CHARS else line[: _MAX_CHARS - 1] + "…")
         if not event.kind.startswith("agent_"):
             self._look_again()
 

@@ -195,6 +195,15 @@ async def test_a_closed_or_missing_input_fails_at_once() -> None:
                 await terminal.ask(lambda: SURE)
 
 
+async def test_a_question_is_printed_once(open_desk: Desk) -> None:
+    open_desk.terminal.tell(Event("asked", MOMENT, about="Sure?"))
+    answer = asked(open_desk, SURE)
+    await until_seen(open_desk, "Enter:\n")
+    open_desk.types("1\n")
+    await answer
+    assert open_desk.seen.count("Sure?") == 1
+
+
 async def test_no_escape_byte_comes_out() -> None:
     nasty = "\x1b[31mred\x1b[0m\x1b]0;title\x07\x9b1m\x08\r\x00\u202e" + "text"
     out = io.StringIO()

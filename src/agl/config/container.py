@@ -20,13 +20,17 @@ from agl.ports.locks import Locks
 from agl.ports.store import Store
 
 if TYPE_CHECKING:
-    from agl.adapters.memory.agent import MemoryAgent, Plays
+    # `Answers`, `Judge` and `Plays` also for the harness, which may not name an adapter.
+    from agl.adapters.memory.agent import MemoryAgent
+    from agl.adapters.memory.agent import Plays as Plays
     from agl.adapters.memory.clock import ManualClock
     from agl.adapters.memory.event_log import MemoryEventLog
     from agl.adapters.memory.repository import MemoryRepository
     from agl.adapters.memory.store import MemoryStore
-    from agl.adapters.memory.terminal import Answers, MemoryTerminal
-    from agl.adapters.memory.verifier import Judge, MemoryVerifier
+    from agl.adapters.memory.terminal import Answers as Answers
+    from agl.adapters.memory.terminal import MemoryTerminal
+    from agl.adapters.memory.verifier import Judge as Judge
+    from agl.adapters.memory.verifier import MemoryVerifier
     from agl.ports.agents import AgentRunner
     from agl.ports.clock import Clock
     from agl.ports.processes import Processes

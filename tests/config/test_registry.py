@@ -73,7 +73,7 @@ def test_a_file_without_a_workflow_is_refused(tmp_path: Path) -> None:
         load(str(write(tmp_path / "flow_seven.py")))
 
 
-@pytest.mark.parametrize("name", ["queue", "json"])
+@pytest.mark.parametrize("name", ["json", "turtle"])
 def test_a_file_named_like_another_module_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="rename the file"):
         load(str(write(tmp_path / f"{name}.py", "fix")))

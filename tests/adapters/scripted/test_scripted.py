@@ -150,6 +150,28 @@ async def test_a_call_that_failed_is_told_in_one_line(
     ]
 
 
+async def test_arguments_that_are_no_object_do_not_reach_the_tool(
+    runner: ScriptedRunner, desk: Desk, tree: Path, tmp_path: Path
+) -> None:
+    calls = [
+        {"tool": "report_findings", "raw_arguments": raw, "id": f"c{number}"}
+        for number, raw in enumerate(('{"a":', "null", "[1]", "NaN", "[" * 100_000))
+    ]
+    good = {"tool": "report_findings", "raw_arguments": '{"findings": []}', "id": "c0"}
+    model = scripted(tmp_path, {"work": [{"calls": [*calls, good]}]})
+    events = await said(runner, desk, tree, model)
+    failed = Acted("report_findings failed: the arguments are not a JSON object")
+    assert events.count(failed) == len(calls)
+    assert [answer.is_error for answer in desk.answers] == [False]
+
+
+async def test_an_agent_whose_last_turn_is_a_call_is_asked_to_go_on_too(
+    runner: ScriptedRunner, desk: Desk, tree: Path, tmp_path: Path
+) -> None:
+    await said(runner, desk, tree, scripted(tmp_path, {"work": [call("list")]}))
+    assert desk.follow_ups == 1
+
+
 async def test_a_missing_script_is_not_found(runner: ScriptedRunner, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"no script '.*none\.json'; pass scripted:PATH"):
         await runner.check_ready(ModelId.parse(f"scripted:{tmp_path / 'none.json'}"))

@@ -186,6 +186,33 @@ async def test_when_input_ends_all_questions_fail_and_are_named(
         assert raised.value.questions == (title,)
 
 
+async def test_an_input_that_cannot_be_read_has_ended() -> None:
+    class Broken(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+        def fileno(self) -> int:
+            return unreadable
+
+    reader, unreadable = os.pipe()
+    os.close(reader)
+    async with PlainTerminal(Broken(), io.StringIO()) as terminal:
+        with pytest.raises(NeedsAnswer):
+            await terminal.ask(lambda: SURE)
+    os.close(unreadable)
+
+
+async def test_input_is_watched_only_while_a_question_is_up(open_desk: Desk) -> None:
+    loop, fd = asyncio.get_running_loop(), open_desk.stdin.fileno()
+    answer, withdrawn = asked(open_desk, SURE), asked(open_desk, NOTE)
+    open_desk.types("1\n")
+    await answer
+    await until_seen(open_desk, "Note?")
+    withdrawn.cancel()
+    await asyncio.wait({withdrawn})
+    assert not loop.remove_reader(fd)
+
+
 async def test_a_closed_or_missing_input_fails_at_once() -> None:
     closed = io.StringIO()
     closed.close()

@@ -61,6 +61,7 @@ class Desk:
         self.report: object = None
         self.answers: list[ToolAnswer] = []
         self.follow_ups = 0
+        self.nudges = 0
 
     async def _take(self, arguments: object) -> ToolAnswer:
         answer = self._judged(arguments)
@@ -77,7 +78,10 @@ class Desk:
 
     def _follow_up(self) -> str | None:
         self.follow_ups += 1
-        return "report, please" if self.report is None and self.follow_ups == 1 else None
+        if self.report is not None or self.nudges:
+            return None
+        self.nudges += 1
+        return "report, please"
 
     def task(self, tree: Path, model: ModelId, *restrictions: Restriction) -> AgentTask:
         tool = AgentTool("report_findings", "Hands in.", _SCHEMA, self._take, reports=True)
@@ -168,14 +172,14 @@ class AgentRunnerContract:
     ) -> None:
         turns = [{"text": "I am done"}, call("report_findings", findings=[]), {"text": "now"}]
         await _ran(runner_of, turns, tree, desk)
-        assert desk.follow_ups >= 1
+        assert desk.nudges == 1
         assert desk.report == {"findings": []}
 
     async def test_an_agent_with_nothing_more_to_do_ends(
         self, runner_of: RunnerOf, tree: Path, desk: Desk
     ) -> None:
         await _ran(runner_of, [{"text": "I am done"}], tree, desk)
-        assert desk.follow_ups == 1
+        assert desk.nudges == 1
         assert desk.report is None
 
     async def test_usage_adds_up(self, runner_of: RunnerOf, tree: Path, desk: Desk) -> None:

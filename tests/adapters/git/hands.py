@@ -52,6 +52,31 @@ class CountedProcesses(Processes):
         return self._real.standing_in(folder)
 
 
+class Killed(BaseException):
+    """This process died here."""
+
+
+class MortalProcesses(Processes):
+    """Starts `left` more children, then dies and stays dead; None: lives on."""
+
+    def __init__(self) -> None:
+        self._real = SystemProcesses()
+        self.left: int | None = None
+
+    async def run(self, command: Command, on_line: LineSink | None = None) -> Finished:
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                raise Killed
+        return await self._real.run(command, on_line)
+
+    async def end(self, marker: Marker) -> tuple[Survivor, ...]:
+        return await self._real.end(marker)
+
+    def standing_in(self, folder: Path) -> tuple[Survivor, ...]:
+        return self._real.standing_in(folder)
+
+
 class GitTrees:
     """`TreesUnderTest` on real git: a checkout in `place/checkout`, trees in `place/trees`."""
 

@@ -29,7 +29,7 @@ from agl.ports.ids import Scope
 from agl.ports.workspace import Keeping, KeptItem, TreeState, Workspace
 
 _LOCK_TRIES = 10
-_LOCK_PAUSE_S = 0.1
+_LOCK_PAUSE_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +345,7 @@ class GitWorkspace(Workspace):
 
     async def remove_stale_locks(self) -> None:
         """Removes what git processes left locked that are gone, in the tree and on its branch. One
-        that is still at work gets a second to finish."""
+        that is still at work gets half a second to finish."""
         branch = self._repository.common_dir / f"{self._ref}.lock"
         for left in range(_LOCK_TRIES, -1, -1):
             locks = [one for one in (branch, *self._git_dir.glob("*.lock")) if one.exists()]

@@ -19,11 +19,13 @@ from agl.sdk._engine.state import run_marker
 
 @dataclass(frozen=True, slots=True)
 class ClearReport:
-    """What `clear` took away, ended, and destroyed for good."""
+    """What `clear` took away, ended, and destroyed for good. `bystanders` are processes of others
+    that stood in a tree when it was moved."""
 
     label: str
     trees: tuple[Cleared, ...]
     survivors: tuple[Survivor, ...]
+    bystanders: tuple[Survivor, ...]
     purged: tuple[KeptItem, ...]
 
 
@@ -44,11 +46,15 @@ async def clear(
         if not exists and not kept:
             raise NotFoundError(f"no run {label!r}; `agl list` shows the runs there are")
         survivors = await services.processes.end(run_marker(services, root))
-        trees = await services.workspaces.clear((root, *_children(services, root)))
+        scopes = (root, *_children(services, root))
+        folders = {services.workspaces.folder(scope) for scope in scopes}
+        bystanders = [one for folder in folders for one in services.processes.standing_in(folder)]
+        trees = await services.workspaces.clear(scopes)
         Ledger(services.store, root).remove()
         now = services.clock.now()
         before = None if purge else now - timedelta(days=keep_days)
-        return ClearReport(label, trees, survivors, await services.kept.purge(label, before))
+        purged = await services.kept.purge(label, before)
+        return ClearReport(label, trees, survivors, tuple(bystanders), purged)
 
 
 def _children(services: Services, scope: Scope) -> Iterator[Scope]:

@@ -121,7 +121,6 @@ async def resume(
             return _already_finished(record, outcome)
         broken: list[tuple[str, str]] = []
         entries = ledger.entries(root, lambda file, why: broken.append((file, why)))
-        await _refuse_foreign_work(services, root, record, outcome, ledger, entries)
         heads = {head for entry in entries for head in (entry.head_before, entry.head_after)}
         gone = await services.history.missing({record.base, *heads})
         if record.base in gone:
@@ -129,6 +128,11 @@ async def resume(
                 f"run {label!r} began at {record.base}, which the repository no longer holds; fetch"
                 f" it again, or `agl clear {label}`"
             )
+        if not (outcome is None and _was_in_a_step(ledger, entries)):
+            ours = {record.base, *heads, *((outcome.head,) if outcome else ())}
+            last = [one.head_after for one in entries if one.head_after not in gone]
+            await _refuse_foreign_commits(services, root, ours, last[-1] if last else record.base)
+        await _refuse_elsewhere(services, root)
         chain = Chain(record.base, epoch.number, entries, gone)
         state = RunState(services, root, ledger, epoch, answers or {}, emit)
         state.spent = {one.attempt: one.usage for one in ledger.spendings()}
@@ -143,6 +147,9 @@ async def resume(
             state.emit("survivors_ended", root, processes=[one.command for one in survivors])
         for file, why in broken:
             state.emit("entry_set_aside", root, file=file, why=why)
+        for one in services.processes.standing_in(services.workspaces.folder(root)):
+            text = f"process {one.pid} ({one.command}) stands in the tree of this run"
+            state.emit("warned", root, text=text)
         if is_new:
             state.emit("source_changed", root, loaded.name, epoch=epoch.number)
         if cut is not None:
@@ -223,31 +230,23 @@ async def _name_uncommitted(state: RunState) -> None:
         )
 
 
-async def _refuse_foreign_work(
-    services: Services,
-    root: Scope,
-    record: RunRecord,
-    outcome: Outcome | None,
-    ledger: Ledger,
-    entries: tuple[Entry, ...],
-) -> None:
-    """Refuses a branch that is checked out elsewhere, or that has commits which are not AGL's.
-
-    What an agent left when its step was killed is AGL's: it is kept when the tree is next needed.
-    """
+async def _refuse_elsewhere(services: Services, root: Scope) -> None:
     elsewhere = await services.history.checked_out_at(root.branch)
     if elsewhere is not None and elsewhere != services.workspaces.folder(root):
         raise StateError(
             f"branch {root.branch!r} is checked out at {str(elsewhere)!r}; switch that tree to"
             f" another branch, then `agl resume {root.label}`"
         )
+
+
+async def _refuse_foreign_commits(
+    services: Services, root: Scope, ours: set[str], last: str
+) -> None:
+    """Refuses a branch whose tip is none of `ours`. After a kill in the middle of a step this is
+    not asked: what the agent committed is kept when the tree is next needed."""
     tip = await services.history.tip(root.branch)
-    heads = {record.base, *(head for one in entries for head in (one.head_before, one.head_after))}
-    if tip is None or tip in heads or (outcome is not None and outcome.head == tip):
+    if tip is None or tip in ours:
         return
-    if outcome is None and _was_in_a_step(ledger, entries):
-        return
-    last = entries[-1].head_after if entries else record.base
     foreign = await services.history.between(last, tip)
     raise StateError(
         f"branch {root.branch!r} has commits that are not AGL's ({', '.join(foreign[:3])});"

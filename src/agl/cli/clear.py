@@ -40,6 +40,9 @@ def answer(argv: list[str], context: Context) -> Page:
 def _text(report: ClearReport) -> str:
     lines = [f"{report.label}: cleared"]
     lines += [f"  ended     process {one.pid}: {one.command}" for one in report.survivors]
+    lines += [
+        f"  stands in a moved tree: process {one.pid}: {one.command}" for one in report.bystanders
+    ]
     for tree in report.trees:
         if tree.folder is not None:
             lines.append(f"  moved     {tree.tree} to {tree.folder}")

@@ -1,0 +1,87 @@
+"""A run's branch, and a person's own work on it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from e2e.conftest import Play, prepared
+from e2e.world import World, shell, wait_for
+
+
+def commit_on_branch(world: World) -> str:
+    (world.folder / "answers.json").write_text('{"Go on?": "yes"}')
+    tree = next((world.folder / ".agl-trees").rglob("_base"))
+    (tree / "mine.txt").write_text("mine\n")
+    world.git("add", "-A", cwd=tree)
+    world.git("commit", "-q", "-m", "my own", cwd=tree)
+    return world.git("rev-parse", "HEAD", cwd=tree)
+
+
+def test_a_persons_commit_on_the_branch_is_refused_with_what_keeps_it(
+    world: World, play: Play
+) -> None:
+    assert play(more=("--ask",)).status == 6
+    mine = commit_on_branch(world)
+    answers = ("--answers", str(world.folder / "answers.json"))
+    done = world.agl("resume", "x", *answers)
+    assert done.status == 4
+    assert "my own" in done.err
+    commands = done.err.split("`")[1::2]
+    for command in commands[:2]:
+        subprocess.run(command.split(), cwd=world.repo, env=world.env, check=True)
+    assert commands[2] == "agl resume x"
+    done = world.agl("resume", "x", *answers)
+    assert done.status == 0, done.err
+    assert world.git("rev-parse", "my-work") == mine
+    assert "mine.txt" not in world.git("ls-tree", "--name-only", "agl/x")
+
+
+def test_a_persons_edit_in_the_tree_is_kept(world: World, play: Play) -> None:
+    assert play(more=("--ask",)).status == 6
+    tree = next((world.folder / ".agl-trees").rglob("_base"))
+    (tree / "mine.txt").write_text("mine\n")
+    (world.folder / "answers.json").write_text('{"Go on?": "yes"}')
+    answers = ("--answers", str(world.folder / "answers.json"))
+    done = world.agl("resume", "x", *answers, "--json")
+    assert done.status == 0, done.err
+    kept = done.json["kept"]
+    assert isinstance(kept, list)
+    assert len(kept) == 1
+    assert world.git("show", f"refs/agl/kept/{kept[0]}:mine.txt") == "mine"
+
+
+def test_an_agents_commit_of_a_killed_step_is_kept_and_not_refused(world: World) -> None:
+    own = "echo half > a.txt && git add -A && git commit -qm half"
+    own = f"{own} && echo > ../../../../begun; sleep 30"
+    process = world.start(*prepared(world, shell(own)))
+    wait_for((world.folder / "begun").exists)
+    process.kill()
+    process.wait()
+    half = world.git("rev-parse", "agl/x")
+    prepared(world)
+    done = world.agl("resume", "x", "--json")
+    assert done.status == 0, done.err
+    assert world.git("show", "agl/x:a.txt") == "a"
+    kept = world.git("for-each-ref", "--format=%(refname)", "--contains", half, "refs/agl/kept")
+    assert kept.startswith("refs/agl/kept/x/")
+
+
+def test_a_person_standing_in_the_tree_is_named_and_not_signalled(world: World, play: Play) -> None:
+    """E11b."""
+    assert play(more=("--ask",)).status == 6
+    tree = next((world.folder / ".agl-trees").rglob("_base"))
+    person = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(60)"], cwd=tree, env={"PATH": "/usr/bin"}
+    )
+    try:
+        done = world.agl("clear", "x")
+        assert done.status == 0, done.err
+        assert str(person.pid) in done.out
+        assert person.poll() is None
+    finally:
+        person.kill()
+        person.wait()
+    assert not tree.exists()
+    assert list(Path(world.folder / ".agl-trees").rglob("_kept/**/a.txt"))

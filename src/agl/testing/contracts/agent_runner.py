@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -276,7 +277,7 @@ class AgentAtWorkContract(AgentRunnerContract):
     ) -> None:
         left = "setsid sleep 600 >/dev/null 2>&1 & echo $! > pid"
         await _ran(runner_of, [call("shell", command=left), {"text": "done"}], tree, desk)
-        assert not _is_alive(tree / "pid")
+        assert _is_gone(tree / "pid")
 
     @pytest.mark.parametrize("times", [1, 3])
     async def test_a_cancelled_agent_leaves_nobody(
@@ -294,7 +295,7 @@ class AgentAtWorkContract(AgentRunnerContract):
             await asyncio.wait({work}, timeout=0.05)
         with pytest.raises(asyncio.CancelledError):
             await work
-        assert not _is_alive(tree / "pid")
+        assert _is_gone(tree / "pid")
         assert not (tree / "late.txt").exists()
 
 
@@ -311,9 +312,12 @@ async def _ran(
     return outcome, events
 
 
-def _is_alive(pid_file: Path) -> bool:
-    """A zombie that its new parent has not reaped yet is not alive."""
-    pid = str(int(pid_file.read_text()))
-    shown = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, check=False)
+def _is_gone(pid_file: Path) -> bool:
+    """A zombie that its new parent has not reaped yet is gone. What is not, is ended after all."""
+    pid = int(pid_file.read_text())
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False)
     state = shown.stdout.strip()
-    return bool(state) and not state.startswith(b"Z")
+    if not state or state.startswith(b"Z"):
+        return True
+    os.kill(pid, signal.SIGKILL)
+    return False

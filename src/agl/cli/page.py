@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -96,9 +95,7 @@ def _print(stream: TextIO | None, text: str) -> None:
     try:
         stream.write(f"{harmless}\n")
         stream.flush()
+    except BrokenPipeError:
+        pass
     except OSError as error:
-        # What is still buffered would be flushed again at exit, and fail again.
-        with Path(os.devnull).open("w") as nowhere:
-            os.dup2(nowhere.fileno(), stream.fileno())
-        if not isinstance(error, BrokenPipeError):
-            raise UpstreamError(f"the answer cannot be written: {error.strerror}") from error
+        raise UpstreamError(f"the answer cannot be written: {error.strerror}") from error

@@ -1,0 +1,1 @@
+"""What AGL costs, measured against the aims it was built to."""

@@ -275,7 +275,10 @@ class AgentAtWorkContract(AgentRunnerContract):
     async def test_what_it_left_running_is_gone(
         self, runner_of: RunnerOf, tree: Path, desk: Desk
     ) -> None:
-        left = "setsid sleep 600 >/dev/null 2>&1 & echo $! > pid"
+        left = (
+            "setsid sh -c 'echo $$ > pid; exec sleep 600' >/dev/null 2>&1 &"
+            " while [ ! -s pid ]; do sleep 0.01; done"
+        )
         await _ran(runner_of, [call("shell", command=left), {"text": "done"}], tree, desk)
         assert _is_gone(tree / "pid")
 

@@ -14,7 +14,7 @@ from agl.ports.ids import Label, Scope, collision_key
 from agl.ports.ledger import Entry, Kind, Outcome, OutcomeKind, RunRecord
 from agl.ports.locks import LockHeld
 from agl.sdk._engine import fingerprints, preflight
-from agl.sdk._engine.chain import Chain
+from agl.sdk._engine.chain import ON_CHAIN, Chain
 from agl.sdk._engine.ledger import Ledger, labels_of
 from agl.sdk._engine.scope import ScopeState
 from agl.sdk._engine.services import Services
@@ -256,8 +256,10 @@ async def _refuse_foreign_commits(
 
 
 def _was_in_a_step(ledger: Ledger, entries: tuple[Entry, ...]) -> bool:
+    """Whether an attempt was cut off after the last entry that took the tree's turn. Answers and
+    records take none, so they say nothing about the tree."""
     recorded = {attempt for entry in entries for attempt in entry.attempts}
-    last = max((entry.finished for entry in entries), default=None)
+    last = max((entry.finished for entry in entries if entry.kind in ON_CHAIN), default=None)
     return any(
         one.attempt not in recorded and (last is None or one.updated >= last)
         for one in ledger.spendings()

@@ -112,7 +112,13 @@ class Chain:
         self._heads = {self._base}
         self._live: dict[int, Entry] = {}
         self._index: dict[_Key, list[int]] = defaultdict(list)
-        self._cuts = [entry for entry in self._entries.values() if entry.kind is Kind.CUT]
+        self._out = {
+            _origin(entry)
+            for cut in self._entries.values()
+            if cut.kind is Kind.CUT
+            for entry in self._entries.values()
+            if cut.cut_from.get(entry.epoch, cut.number) <= entry.number < cut.number
+        }
         for entry in self.entries:
             self._place(entry)
 
@@ -130,10 +136,11 @@ class Chain:
                 self._tip = entry.head_after
 
     def _counts(self, entry: Entry) -> bool:
-        """Whether no cut put the entry out of use and its commits are there."""
+        """Whether no cut put the entry or a copy of it out of use, and its commits are there."""
         if entry.head_after in self._gone or entry.head_before in self._gone:
             return False
-        return not any(
-            cut.cut_from.get(entry.epoch, cut.number) <= entry.number < cut.number
-            for cut in self._cuts
-        )
+        return _origin(entry) not in self._out
+
+
+def _origin(entry: Entry) -> int:
+    return entry.number if entry.copy_of is None else entry.copy_of

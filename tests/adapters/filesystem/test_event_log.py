@@ -53,7 +53,6 @@ log, run = FilesystemEventLog(Path(sys.argv[1])), tuple(sys.argv[2:])
 log.append(run, {"n": 1})
 resource.setrlimit(resource.RLIMIT_FSIZE, (50, resource.RLIM_INFINITY))
 log.append(run, {"text": "x" * 100})
-log.append(run, {"text": "y" * 100})
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 log.append(run, {"n": 2})
 """

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -113,6 +115,23 @@ def test_the_file_outlives_the_lock(locks: FilesystemLocks, tmp_path: Path) -> N
     with locks.hold(NAME, wait_s=0):
         assert (tmp_path / "p" / "r.lock").stat().st_ino == inode
     assert (tmp_path / "p" / "r.lock").stat().st_ino == inode
+
+
+def test_a_free_lock_names_nobody(locks: FilesystemLocks, tmp_path: Path) -> None:
+    with locks.hold(NAME, wait_s=0):
+        assert str(os.getpid()) in (tmp_path / "p" / "r.lock").read_text()
+    assert (tmp_path / "p" / "r.lock").read_text() == ""
+
+
+def test_who_asks_does_not_pass_for_a_holder(locks: FilesystemLocks, tmp_path: Path) -> None:
+    with locks.hold(NAME, wait_s=0):
+        pass
+    with (tmp_path / "p" / "r.lock").open() as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        assert locks.holder(NAME) is None
+        threading.Timer(0.01, fcntl.flock, (asking, fcntl.LOCK_UN)).start()
+        with locks.hold(NAME, wait_s=0):
+            pass
 
 
 def test_asking_makes_no_file(locks: FilesystemLocks, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from agl.adapters.filesystem.places import make_folder, place
@@ -21,10 +22,8 @@ class FilesystemEventLog(EventLog):
         self._whole: set[Address] = set()
 
     def append(self, run: Address, event: Document) -> None:
-        try:
+        with suppress(OSError, ValueError, TypeError, RecursionError):
             self._append(run, encoded(event))
-        except (OSError, ValueError, TypeError, RecursionError):
-            self._whole.discard(run)
 
     def read(self, run: Address) -> Iterator[Document]:
         try:
@@ -39,7 +38,7 @@ class FilesystemEventLog(EventLog):
 
     def _append(self, run: Address, line: bytes) -> None:
         path = self._file(run)
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
         try:
             handle = os.open(path, flags, 0o666)
         except FileNotFoundError:

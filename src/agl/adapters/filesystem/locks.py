@@ -60,7 +60,7 @@ class FilesystemLocks(Locks):
         try:
             if flags & os.O_CREAT:
                 make_folder(path.parent)
-            return os.open(path, flags | os.O_CLOEXEC, 0o666)
+            return os.open(path, flags, 0o666)
         except FileNotFoundError:
             return None
         except OSError as error:

@@ -126,7 +126,7 @@ def encoded(document: Document) -> bytes:
 
 def _write_new(path: Path, data: bytes) -> None:
     """A new file with these bytes, all of them on the disk."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         written = 0
         while written < len(data):

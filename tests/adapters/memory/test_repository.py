@@ -17,34 +17,30 @@ from agl.testing.contracts.trees import BASE_FILES, CHILD, SCOPE
 from agl.testing.contracts.workspace import WorkspaceContract, WorkspaceProviderContract
 
 
-class TestMemoryWorkspace(WorkspaceContract):
+class _InMemory:
     @pytest.fixture
     def repo(self, tmp_path: Path) -> MemoryTrees:
         return memory_trees(tmp_path)
 
 
-class TestMemoryWorkspaces(WorkspaceProviderContract):
-    @pytest.fixture
-    def repo(self, tmp_path: Path) -> MemoryTrees:
-        return memory_trees(tmp_path)
+class TestMemoryWorkspace(_InMemory, WorkspaceContract):
+    pass
 
 
-class TestMemoryHistory(HistoryContract):
-    @pytest.fixture
-    def repo(self, tmp_path: Path) -> MemoryTrees:
-        return memory_trees(tmp_path)
+class TestMemoryWorkspaces(_InMemory, WorkspaceProviderContract):
+    pass
 
 
-class TestMemoryKept(KeptContract):
-    @pytest.fixture
-    def repo(self, tmp_path: Path) -> MemoryTrees:
-        return memory_trees(tmp_path)
+class TestMemoryHistory(_InMemory, HistoryContract):
+    pass
 
 
-class TestMemoryGuards(GuardsContract):
-    @pytest.fixture
-    def repo(self, tmp_path: Path) -> MemoryTrees:
-        return memory_trees(tmp_path)
+class TestMemoryKept(_InMemory, KeptContract):
+    pass
+
+
+class TestMemoryGuards(_InMemory, GuardsContract):
+    pass
 
 
 @pytest.fixture

@@ -146,12 +146,12 @@ class MemoryRepository:
         self._move(tree, commit, branch)
 
     def passed(self, tree: Path) -> tuple[str, ...]:
-        """The commits that HEAD was moved to since AGL's own last move, as a reflog has them."""
+        """The commits that HEAD was at since AGL's own last move, as a reflog has them."""
         return tuple(self._passed[tree])
 
     def settle(self, tree: Path) -> None:
         """Marks the last move as AGL's own."""
-        self._passed[tree].clear()
+        self._passed[tree] = [self.head(tree)]
 
     def _move(self, tree: Path, commit: str, branch: str | None) -> None:
         if branch is not None:

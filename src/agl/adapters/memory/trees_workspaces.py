@@ -53,47 +53,45 @@ class MemoryWorkspace(Workspace):
         left = self.keep_files(keeping)
         commits = self.keep_commits(to, keeping)
         self._put(to)
-        return left or commits or moved
+        return next(iter(left + commits + moved), None)
 
     async def detach(self) -> None:
         self._head()
         self._repository.detach_in(self.path)
-        self._repository.settle(self.path)
 
-    def keep_files(self, keeping: Keeping) -> KeptItem | None:
+    def keep_files(self, keeping: Keeping) -> list[KeptItem]:
         """Keeps what differs from HEAD as a commit on HEAD; what was kept before is found again."""
         repository = self._repository
         head, files = repository.head(self.path), repository.scan(self.path).files
         if files == repository.files(head):
-            return None
+            return []
         for item in _of_scope(repository, self.scope):
             if item.commit is not None and repository.files(item.commit) == files:
-                return item
+                return [item]
         commit = repository.add_commit((head,), files, keeping.why)
-        return _keep(repository, keeping, commit=commit)
+        return [_keep(repository, keeping, commit=commit)]
 
-    def keep_commits(self, to: str | None, keeping: Keeping) -> KeptItem | None:
+    def keep_commits(self, to: str | None, keeping: Keeping) -> list[KeptItem]:
         """Keeps every commit that the tree was at and that nothing which stays contains."""
-        repository, first = self._repository, None
+        repository, kept = self._repository, list[KeptItem]()
         others = (tip for name, tip in repository.branches.items() if name != self.scope.branch)
         safe = [*others, *repository.stashes, *([] if to is None else [to])]
         safe += [item.commit for item in repository.kept_items if item.commit is not None]
         own = repository.branches.get(self.scope.branch)
         for tip in (own, repository.head(self.path), *reversed(repository.passed(self.path))):
             if tip is not None and not any(repository.contains(one, tip) for one in safe):
-                item = _keep(repository, keeping, commit=tip)
+                kept.append(_keep(repository, keeping, commit=tip))
                 safe.append(tip)
-                first = first or item
-        return first
+        return kept
 
-    def move_aside(self, paths: tuple[str, ...], keeping: Keeping) -> KeptItem | None:
+    def move_aside(self, paths: tuple[str, ...], keeping: Keeping) -> list[KeptItem]:
         if not paths:
-            return None
+            return []
         folder = _kept_folder(self._repository, self.scope)
         for path in paths:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (self.path / path).rename(folder / path)
-        return _keep(self._repository, keeping, folder=folder)
+        return [_keep(self._repository, keeping, folder=folder)]
 
     def _put(self, commit: str) -> None:
         refuse_elsewhere(self._repository, self.scope, self.path)
@@ -138,6 +136,9 @@ class MemoryWorkspaces(WorkspaceProvider):
         at = repository.branches.get(scope.branch, start)
         if at not in repository.commits:
             raise UpstreamError(f"no commit {at!r} to start {scope.branch!r} at")
+        if repository.registered(folder):
+            keeping = Keeping(scope, f"the tree {str(folder)!r} was gone")
+            MemoryWorkspace(repository, scope, folder).keep_commits(at, keeping)
         try:
             repository.add_tree(folder, scope.branch)
         except OSError as error:
@@ -160,21 +161,23 @@ class MemoryWorkspaces(WorkspaceProvider):
         keeping = Keeping(scope, f"cleared {scope.branch!r}")
         kept = [] if tip is None else [_keep(repository, keeping, commit=tip)]
         folder = None
-        if repository.registered(tree) and tree.exists():
+        if repository.registered(tree):
             workspace = MemoryWorkspace(repository, scope, tree)
-            items = (
-                workspace.keep_files(keeping),
-                workspace.keep_commits(None, keeping),
-            )
-            kept += [item for item in items if item is not None]
-            folder = _kept_folder(repository, scope)
-            tree.rename(folder)
-            if (folder / ".git").exists():
-                (folder / ".git").rename(folder / ".git-was")
-            _keep(repository, keeping, folder=folder)
-        repository.drop_tree(tree)
+            kept += workspace.keep_commits(None, keeping)
+            if tree.exists():
+                kept += workspace.keep_files(keeping)
+                folder = self._move_away(tree, keeping)
+            repository.drop_tree(tree)
         repository.branches.pop(scope.branch, None)
         return Cleared(scope.tree, folder, scope.branch, tuple(kept))
+
+    def _move_away(self, tree: Path, keeping: Keeping) -> Path:
+        folder = _kept_folder(self._repository, keeping.scope)
+        tree.rename(folder)
+        if (folder / ".git").exists():
+            (folder / ".git").rename(folder / ".git-was")
+        _keep(self._repository, keeping, folder=folder)
+        return folder
 
 
 def refuse_elsewhere(repository: MemoryRepository, scope: Scope, tree: Path) -> None:

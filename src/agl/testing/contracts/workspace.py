@@ -368,6 +368,16 @@ class WorkspaceContract:
         assert item is not None
         assert item.commit == tip
 
+    async def test_the_commit_of_the_last_step_is_kept_when_the_agent_reset_it_away(
+        self, repo: TreesUnderTest
+    ) -> None:
+        tree = await _opened(repo)
+        (tree.path / "one.txt").write_bytes(b"1")
+        head = await tree.commit_all(repo.base, "one", KEEPING)
+        repo.reset_in(tree.path, repo.base)
+        await tree.restore(repo.base, KEEPING)
+        assert await can_be_found(repo, head)
+
     async def test_commits_that_another_branch_holds_are_not_kept(
         self, repo: TreesUnderTest
     ) -> None:
@@ -508,6 +518,15 @@ class WorkspaceContract:
         assert await tree.restore(head, KEEPING) is None
         await _assert_rests_at(repo, tree, head)
 
+    async def test_detaching_forgets_no_commit(self, repo: TreesUnderTest) -> None:
+        tree = await _opened(repo)
+        (tree.path / "one.txt").write_bytes(b"1")
+        first = repo.commit_in(tree.path, "one")
+        repo.reset_in(tree.path, repo.base)
+        await tree.detach()
+        await tree.restore(repo.base, KEEPING)
+        assert await can_be_found(repo, first)
+
     async def test_a_child_moves_without_its_parent(self, repo: TreesUnderTest) -> None:
         parent, child = await _opened(repo), await _opened(repo, CHILD)
         (child.path / "calc.py").write_bytes(b"fixed")
@@ -605,6 +624,19 @@ class WorkspaceProviderContract:
         assert await can_be_found(repo, head, SCOPE.branch)
         await tree.restore(head, KEEPING)
         await _assert_rests_at(repo, tree, head)
+
+    async def test_what_only_a_vanished_tree_knew_of_is_kept(self, repo: TreesUnderTest) -> None:
+        tree = await _opened(repo)
+        (tree.path / "one.txt").write_bytes(b"1")
+        reset_away = repo.commit_in(tree.path, "one")
+        repo.reset_in(tree.path, repo.base)
+        repo.detach_in(tree.path)
+        (tree.path / "two.txt").write_bytes(b"2")
+        detached = repo.commit_in(tree.path, "two")
+        shutil.rmtree(tree.path)
+        await _opened(repo)
+        assert await can_be_found(repo, reset_away)
+        assert await can_be_found(repo, detached)
 
     async def test_a_branch_that_is_checked_out_elsewhere_is_refused(
         self, repo: TreesUnderTest
@@ -712,6 +744,17 @@ class WorkspaceProviderContract:
         await repo.provider.clear((SCOPE,))
         assert await can_be_found(repo, tip)
 
+    async def test_clear_keeps_the_commit_that_the_agent_amended(
+        self, repo: TreesUnderTest
+    ) -> None:
+        tree = await _opened(repo)
+        (tree.path / "one.txt").write_bytes(b"1")
+        head = await tree.commit_all(repo.base, "one", KEEPING)
+        (tree.path / "one.txt").write_bytes(b"2")
+        repo.amend_in(tree.path, "one")
+        await repo.provider.clear((SCOPE,))
+        assert await can_be_found(repo, head)
+
     async def test_clear_keeps_the_commits_of_a_detached_head(self, repo: TreesUnderTest) -> None:
         tree = await _opened(repo)
         repo.detach_in(tree.path)
@@ -729,6 +772,17 @@ class WorkspaceProviderContract:
         assert cleared.folder is None
         assert [item.commit for item in cleared.kept] == [head]
         assert await repo.history.tip(SCOPE.branch) is None
+
+    async def test_clear_of_a_vanished_tree_keeps_what_only_it_knew_of(
+        self, repo: TreesUnderTest
+    ) -> None:
+        tree = await _opened(repo)
+        repo.detach_in(tree.path)
+        (tree.path / "one.txt").write_bytes(b"1")
+        tip = repo.commit_in(tree.path, "one")
+        shutil.rmtree(tree.path)
+        await repo.provider.clear((SCOPE,))
+        assert await can_be_found(repo, tip)
 
     async def test_clear_can_be_repeated(self, repo: TreesUnderTest) -> None:
         await _opened(repo)

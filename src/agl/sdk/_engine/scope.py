@@ -56,7 +56,8 @@ class ScopeState:
         self.turn = asyncio.Lock()
         self._base = base
         self._workspace: Workspace | None = None
-        self._claimed: dict[tuple[Kind, str, str | None, str | None], int] = {}
+        self._claimed: dict[_Claim, int] = {}
+        self._given_back: dict[_Claim, set[int]] = {}
         self._names: dict[str, int] = {}
         run.scopes[scope] = self
 
@@ -70,7 +71,9 @@ class ScopeState:
         _given.set(MappingProxyType({**_given.get(), self.scope: head}))
 
     def ordinal(self, asked: Asked) -> int:
-        return self._claimed.get(_claim(asked), 0)
+        """The next free ordinal of what is asked."""
+        back = self._given_back.get(_claim(asked))
+        return min(back) if back else self._claimed.get(_claim(asked), 0)
 
     def nth(self, name: str) -> int:
         """Which step of that name the next one is, from 1."""
@@ -138,6 +141,12 @@ class ScopeState:
         self._take(asked)
         return entry
 
+    def give_back(self, asked: Asked, entry: Entry) -> None:
+        """Frees the ordinal of an entry that was written and never handed to the workflow, so that
+        it is served when its step is asked again."""
+        self._given_back.setdefault(_claim(asked), set()).add(entry.ordinal)
+        self._names[asked.name] -= 1
+
     async def tree(self) -> Workspace:
         """The scope's worktree, made on first use at the tip."""
         if self._workspace is None:
@@ -167,10 +176,15 @@ class ScopeState:
         self.chain.add(entry)
 
     def _take(self, asked: Asked) -> None:
-        self._claimed[_claim(asked)] = self.ordinal(asked) + 1
+        claim, ordinal = _claim(asked), self.ordinal(asked)
+        self._given_back.get(claim, set()).discard(ordinal)
+        self._claimed[claim] = max(ordinal + 1, self._claimed.get(claim, 0))
         if asked.kind is Kind.STEP:
             self._names[asked.name] = self.nth(asked.name)
 
 
-def _claim(asked: Asked) -> tuple[Kind, str, str | None, str | None]:
+_Claim = tuple[Kind, str, str | None, str | None]
+
+
+def _claim(asked: Asked) -> _Claim:
     return asked.kind, asked.fingerprint, asked.given, asked.within

@@ -101,6 +101,7 @@ class _Attempt:
         self._report = Report(call.role.reporting)
         self._started = self._run.services.clock.now()
         self._usage = Usage()
+        self._written: Entry | None = None
 
     async def run(self) -> object:
         scope, services = self._scope, self._run.services
@@ -119,14 +120,17 @@ class _Attempt:
         try:
             outcome = await self._agent(tree)
             entry = await finish(self._ending(tree, start, outcome, before))
+            self._act_on(before)
         except BaseException as error:
-            self._emit("step_failed", error=f"{type(error).__name__}: {error}")
+            if self._written is None:
+                self._emit("step_failed", error=f"{type(error).__name__}: {error}")
+            else:
+                scope.give_back(self._asked, self._written)
             raise
         finally:
             self._run.at_work.pop(self._id, None)
             self._run.activity = None
         scope.hand_out(entry.head_after)
-        self._act_on(before)
         return entry.value
 
     async def _agent(self, tree: Workspace) -> AgentOutcome:
@@ -188,7 +192,7 @@ class _Attempt:
             self._idle(),
             tuple(self._run.at_work.values()),
         )
-        entry = self._scope.write(
+        entry = self._written = self._scope.write(
             self._asked,
             self._report.value,
             started=self._started,

@@ -60,7 +60,7 @@ def author(tmp_path: Path) -> Iterator[Author]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Harness:
-    from agl.adapters.memory.agent import Play
+    from agl.testing import Play
 
     return harness(tmp_path / "project", agent={name: Play(files={name: name}) for name in "abcd"})
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from agl.adapters.memory.agent import Play
 from agl.api import runs
 from agl.config import container
 from agl.ports.agents import AgentEvent, AgentTask, Spent
@@ -36,7 +35,7 @@ from agl.sdk import (
     workflow,
 )
 from agl.sdk._engine.ledger import Ledger
-from agl.testing import Interrupted, harness
+from agl.testing import Interrupted, Play, harness
 
 MODEL = ModelId("fake", "model")
 

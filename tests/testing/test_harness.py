@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from agl.adapters.memory.agent import Play
 from agl.sdk import (
     Choice,
     ModelId,
@@ -20,7 +19,7 @@ from agl.sdk import (
     role,
     workflow,
 )
-from agl.testing import Interrupted, harness
+from agl.testing import Interrupted, Play, harness
 
 MODEL = ModelId("fake", "model")
 

@@ -11,8 +11,8 @@ A TURN is an object of any of these, met in this order:
 
 - `delay_s`: seconds to wait.
 - `error`: `{"kind": "overloaded" | "rate_limited" | "auth" | "too_long" | "dropped",
-  "retry_after_s": 1}`: the attempt fails here. It is met once while this process lives; the next
-  attempt plays the script from its start and passes by.
+  "retry_after_s": 1}`: the attempt fails here. It is consumed: the next attempt, also
+  of another process, plays the script from its start and passes by.
 - `usage`: `input_tokens`, `output_tokens`, `cached_tokens`, `cost_usd`; no price means unknown.
 - `text`: what the agent says.
 - `calls`: `{"tool": …, "arguments": {…}}` or, for what a model may send by mistake,
@@ -53,9 +53,7 @@ from agl.ports.errors import (
     RateLimited,
     StreamDropped,
 )
-from agl.ports.ids import Scope
 from agl.ports.models import Capability, ModelId, Usage
-from agl.ports.processes import Processes
 from agl.ports.scripts import NO_SCRIPT_TEXT, sample_of, script_keys
 
 FORMAT = 1
@@ -112,11 +110,9 @@ Script = Mapping[str, tuple[Turn, ...]]
 class ScriptedRunner(AgentRunner):
     """Plays scripts with the tools of the toolbox and those of the task."""
 
-    def __init__(self, toolbox: Toolbox, clock: Clock, processes: Processes) -> None:
+    def __init__(self, toolbox: Toolbox, clock: Clock) -> None:
         self._toolbox = toolbox
         self._clock = clock
-        self._processes = processes
-        self._failed: set[tuple[str, Scope, str, int, int]] = set()
 
     def capabilities(self, model: ModelId) -> frozenset[Capability]:
         return frozenset(Capability)
@@ -133,11 +129,7 @@ class ScriptedRunner(AgentRunner):
         key = next((key for key in keys if key in script), None)
         tools = {tool.name: tool for tool in (*self._toolbox(task), *task.tools)}
         turns = (_report_once(tools),) if key is None else script[key]
-        try:
-            text = await self._play(task, turns, tools, emit)
-        finally:
-            if any(turn.calls for turn in turns):
-                await self._processes.end(task.marker)
+        text = await self._play(task, turns, tools, emit)
         return AgentOutcome(text, task.model.name)
 
     async def _play(
@@ -147,11 +139,14 @@ class ScriptedRunner(AgentRunner):
         tools: Mapping[str, AgentTool],
         emit: Callable[[AgentEvent], None],
     ) -> str:
-        said = ""
+        said, passed_by = "", task.attempt - 1
         for index, turn in enumerate(turns):
             if turn.delay_s:
                 await self._clock.sleep(turn.delay_s)
-            self._fail_once(turn.failure, (task.model.name, task.scope, task.step, task.nth, index))
+            if turn.failure is not None:
+                if passed_by == 0:
+                    raise turn.failure.error()
+                passed_by -= 1
             if turn.usage is not None:
                 emit(Spent(turn.usage))
             if turn.text is not None:
@@ -162,11 +157,6 @@ class ScriptedRunner(AgentRunner):
             if index == len(turns) - 1 or (turn.text is not None and not turn.calls):
                 task.follow_up()
         return said
-
-    def _fail_once(self, failure: Failure | None, met: tuple[str, Scope, str, int, int]) -> None:
-        if failure is not None and met not in self._failed:
-            self._failed.add(met)
-            raise failure.error()
 
 
 def _report_once(tools: Mapping[str, AgentTool]) -> Turn:

@@ -135,7 +135,7 @@ async def resume(
         await _refuse_elsewhere(services, root)
         chain = Chain(record.base, epoch.number, entries, gone)
         state = RunState(services, root, ledger, epoch, answers or {}, emit)
-        state.spent = {one.attempt: one.usage for one in ledger.spendings()}
+        state.load_spendings(ledger.spendings(), entries)
         scope = ScopeState(state, root, record.base, chain)
         cut = _cut_for(scope, again) if again is not None else None
 

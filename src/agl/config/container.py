@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,22 +20,19 @@ from agl.ports.locks import Locks
 from agl.ports.store import Store
 
 if TYPE_CHECKING:
-    # `Answers`, `Judge` and `Plays` also for the harness, which may not name an adapter.
     from agl.adapters.memory.agent import MemoryAgent
-    from agl.adapters.memory.agent import Plays as Plays
     from agl.adapters.memory.clock import ManualClock
     from agl.adapters.memory.event_log import MemoryEventLog
     from agl.adapters.memory.repository import MemoryRepository
     from agl.adapters.memory.store import MemoryStore
-    from agl.adapters.memory.terminal import Answers as Answers
     from agl.adapters.memory.terminal import MemoryTerminal
-    from agl.adapters.memory.verifier import Judge as Judge
     from agl.adapters.memory.verifier import MemoryVerifier
     from agl.ports.agents import AgentRunner
     from agl.ports.clock import Clock
     from agl.ports.processes import Processes
-    from agl.ports.terminal import Terminal
-    from agl.ports.verifier import Verdict
+    from agl.ports.scripts import Plays
+    from agl.ports.terminal import Answers, Terminal
+    from agl.ports.verifier import Verdicts
     from agl.sdk._engine.services import Services
 
 
@@ -156,7 +153,7 @@ def in_memory(
     *,
     agent: Plays | None = None,
     answers: Answers = (),
-    verdicts: Judge | Sequence[bool | Verdict] = (),
+    verdicts: Verdicts = (),
     files: Mapping[str, bytes] | None = None,
     build: str | None = "build",
     after: InMemory | None = None,
@@ -224,6 +221,6 @@ def _agents(processes: Processes, clock: Clock, environ: Mapping[str, str]) -> A
         from agl.adapters.scripted import ScriptedRunner
         from agl.adapters.worktools import worktools
 
-        return ScriptedRunner(worktools(processes, environ), clock, processes)
+        return ScriptedRunner(worktools(processes, environ), clock)
 
     return RoutingRunner({"scripted": scripted})

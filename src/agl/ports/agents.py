@@ -39,7 +39,8 @@ class AgentTool:
 class AgentTask:
     """One attempt of a step.
 
-    `nth`: which of that name in its scope this is, from 1. `prompt`: the step's inputs in words.
+    `nth`: which of that name in its scope this is, from 1. `attempt`: which try at it, from 1,
+    those of dead processes counted. `prompt`: the step's inputs in words.
     `follow_up`: asked when the agent has ended its turn; a text to go on with in the same
     conversation, or None to end.
     """
@@ -47,6 +48,7 @@ class AgentTask:
     scope: Scope
     step: str
     nth: int
+    attempt: int
     model: ModelId
     instructions: str
     prompt: str
@@ -115,7 +117,8 @@ class AgentRunner(ABC):
     @abstractmethod
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         """Runs one agent to its end, in `task.tree`. When this returns or raises, also by
-        cancellation, the agent and everything it started under the task's marker is gone.
+        cancellation, the agent is gone; what it left behind carries the task's marker, and the
+        engine ends it.
 
         Raises:
             Transient, ContextTooLong, AuthenticationFailed, DeniedError, UpstreamError.

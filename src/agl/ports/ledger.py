@@ -113,11 +113,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What one attempt of a step used so far, so that a killed attempt still counts."""
+    """What one attempt of a step used so far, so that a killed attempt still counts. `nth`: which
+    step of that name in its scope."""
 
     attempt: str
     namespace: str
     step: str
+    nth: int
     model: str
     usage: Usage
     started: datetime
@@ -285,6 +287,7 @@ def spending_to_json(spending: Spending) -> Document:
         "attempt": spending.attempt,
         "namespace": spending.namespace,
         "step": spending.step,
+        "nth": spending.nth,
         "model": spending.model,
         "usage": usage_to_json(spending.usage),
         "started": text_of(spending.started),
@@ -298,6 +301,7 @@ def spending_from_json(document: Document, where: str) -> Spending:
         attempt=read.text("attempt"),
         namespace=read.text("namespace"),
         step=read.text("step"),
+        nth=read.whole("nth"),
         model=read.text("model"),
         usage=read.usage("usage"),
         started=read.moment("started"),

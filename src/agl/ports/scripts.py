@@ -4,10 +4,36 @@ that has none hands in."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agl.ports.agents import AgentEvent, AgentTask
+from agl.ports.models import Usage
 
 NO_SCRIPT_TEXT = "done"
 """What an agent says at the end of a step that no script mentions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """One turn of an agent, in this order: lines of `activity`, `usage`, `files` written into the
+    tree (None deletes), `calls` of tools, then `fails` (met once, like an error of a script), the
+    `report` handed to the role's reporting tool, and what it `says`."""
+
+    files: Mapping[str, str | bytes | None] = field(default_factory=dict)
+    report: object | None = None
+    calls: Sequence[tuple[str, object]] = ()
+    says: str = NO_SCRIPT_TEXT
+    activity: Sequence[str] = ()
+    usage: Usage | None = None
+    fails: Exception | None = None
+
+
+AgentFunction = Callable[[AgentTask, Callable[[AgentEvent], None]], Awaitable[str | None]]
+"""Plays a step by itself and returns what the agent says."""
+
+Plays = Mapping[str, Play | Sequence[Play] | AgentFunction] | AgentFunction
+
 
 _TEXTS = {
     "date-time": "2000-01-01T00:00:00Z",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -117,6 +117,11 @@ def answer_meant(screen: Screen[T], text: str) -> Answer | None:
         if isinstance(response, TextInput):
             return Typed(response.label, text)
     return None
+
+
+Answers = Mapping[str, str] | Sequence[str] | Callable[[Screen[object]], str | None]
+"""Answers written down beforehand, each a choice's label or a text to type: by title, in order, or
+by a function that may know none."""
 
 
 class Terminal(ABC):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,13 @@ class Verdict:
     status: int
     tail: str
     note: str = ""
+
+
+Judge = Callable[[Path, str], bool | Verdict]
+"""Makes a verdict from a tree and a command."""
+
+Verdicts = Judge | Sequence[bool | Verdict]
+"""Verdicts given beforehand: one after another, or by a function."""
 
 
 class Verifier(ABC):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agl.api import runs
 from agl.api.endings import Report
@@ -13,14 +14,12 @@ from agl.config import container
 from agl.ports.errors import InputError
 from agl.ports.ids import Label, Scope
 from agl.ports.ledger import Entry, Kind
+from agl.ports.scripts import Plays
 from agl.ports.store import Address, Document, Store
+from agl.ports.terminal import Answers
+from agl.ports.verifier import Verdicts
 from agl.sdk._engine.ledger import Ledger
 from agl.sdk.workflows import Workflow
-
-if TYPE_CHECKING:
-    from agl.adapters.memory.agent import Plays
-    from agl.adapters.memory.terminal import Answers
-    from agl.adapters.memory.verifier import Judge
 
 
 class Interrupted(BaseException):
@@ -37,7 +36,7 @@ class Harness:
         *,
         agent: Plays | None = None,
         answers: Answers = (),
-        verdicts: Judge | tuple[bool, ...] | list[bool] = (),
+        verdicts: Verdicts = (),
         files: Mapping[str, str | bytes] | None = None,
         build: str | None = "build",
     ) -> None:
@@ -47,7 +46,7 @@ class Harness:
         }
         self.agent: Plays | None = agent
         self.answers: Answers = answers
-        self.verdicts: Judge | tuple[bool, ...] | list[bool] = verdicts
+        self.verdicts: Verdicts = verdicts
         self._build = build
         self._folder = folder
         self._now = container.in_memory(folder, files=first, build=build)
@@ -128,8 +127,6 @@ class Harness:
         )
         if interrupt_after is None:
             return self._now.services
-        import dataclasses
-
         store = _Interrupting(self._now.services.store, interrupt_after)
         return dataclasses.replace(self._now.services, store=store)
 
@@ -182,7 +179,7 @@ def harness(
     *,
     agent: Plays | None = None,
     answers: Answers = (),
-    verdicts: Judge | tuple[bool, ...] | list[bool] = (),
+    verdicts: Verdicts = (),
     files: Mapping[str, str | bytes] | None = None,
     build: str | None = "build",
 ) -> Harness:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agl.ports.agents import (
@@ -16,30 +15,15 @@ from agl.ports.agents import (
     Spent,
 )
 from agl.ports.errors import InternalError
-from agl.ports.ids import Scope
-from agl.ports.models import Capability, ModelId, Usage
-from agl.ports.scripts import NO_SCRIPT_TEXT, sample_of, script_keys
-
-
-@dataclass(frozen=True, slots=True)
-class Play:
-    """One turn of an agent, in this order: lines of `activity`, `usage`, `files` written into the
-    tree (None deletes), `calls` of tools, then `fails` (met once, like an error of a script), the
-    `report` handed to the role's reporting tool, and what it `says`."""
-
-    files: Mapping[str, str | bytes | None] = field(default_factory=dict)
-    report: object | None = None
-    calls: Sequence[tuple[str, object]] = ()
-    says: str = NO_SCRIPT_TEXT
-    activity: Sequence[str] = ()
-    usage: Usage | None = None
-    fails: Exception | None = None
-
-
-AgentFunction = Callable[[AgentTask, Callable[[AgentEvent], None]], Awaitable[str | None]]
-"""Plays a step by itself and returns what the agent says."""
-
-Plays = Mapping[str, Play | Sequence[Play] | AgentFunction] | AgentFunction
+from agl.ports.models import Capability, ModelId
+from agl.ports.scripts import (
+    NO_SCRIPT_TEXT,
+    AgentFunction,
+    Play,
+    Plays,
+    sample_of,
+    script_keys,
+)
 
 
 class MemoryAgent(AgentRunner):
@@ -50,7 +34,6 @@ class MemoryAgent(AgentRunner):
 
     def __init__(self, plays: Plays | None = None) -> None:
         self._plays: Plays = {} if plays is None else plays
-        self._failed: set[tuple[Scope, str, int, int]] = set()
         self.ran: list[str] = []
         self.tasks: list[AgentTask] = []
 
@@ -85,8 +68,8 @@ class MemoryAgent(AgentRunner):
     async def _turns(
         self, task: AgentTask, plays: Sequence[Play], emit: Callable[[AgentEvent], None]
     ) -> str:
-        said = ""
-        for index, play in enumerate(plays):
+        said, passed_by = "", task.attempt - 1
+        for play in plays:
             for line in play.activity:
                 emit(Acted(line))
             if play.usage is not None:
@@ -95,10 +78,10 @@ class MemoryAgent(AgentRunner):
                 _write(task.tree / name, content)
             for name, arguments in play.calls:
                 await _call(task, name, arguments)
-            met = (task.scope, task.step, task.nth, index)
-            if play.fails is not None and met not in self._failed:
-                self._failed.add(met)
-                raise play.fails
+            if play.fails is not None:
+                if passed_by == 0:
+                    raise play.fails
+                passed_by -= 1
             if play.report is not None:
                 await _report(task, play.report)
             if play.says:

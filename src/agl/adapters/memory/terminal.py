@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from agl.ports.errors import InternalError, NeedsAnswer
 from agl.ports.events import Event
-from agl.ports.terminal import Answer, Screen, Terminal, answer_meant
-
-Answers = Mapping[str, str] | Sequence[str] | Callable[[Screen[object]], str | None]
+from agl.ports.terminal import Answer, Answers, Screen, Terminal, answer_meant
 
 
 class MemoryTerminal(Terminal):

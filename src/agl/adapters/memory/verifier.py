@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from agl.ports.errors import InternalError
 from agl.ports.processes import Marker
-from agl.ports.verifier import Verdict, Verifier
-
-Judge = Callable[[Path, str], bool | Verdict]
+from agl.ports.verifier import Judge, Verdict, Verdicts, Verifier
 
 
 class MemoryVerifier(Verifier):
     """Takes its verdicts one after another from `verdicts`, or asks it as a function of tree and
     command. `calls` holds each (command, tree), in order."""
 
-    def __init__(self, verdicts: Judge | Sequence[bool | Verdict]) -> None:
+    def __init__(self, verdicts: Verdicts) -> None:
         self._judge = verdicts if callable(verdicts) else _in_turn(verdicts)
         self.calls: list[tuple[str, Path]] = []
 

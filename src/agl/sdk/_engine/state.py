@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agl.ports.events import Emit, Event, event_to_json
 from agl.ports.ids import Scope
-from agl.ports.ledger import Epoch
+from agl.ports.ledger import Entry, Epoch, Spending
 from agl.ports.models import Usage
 from agl.ports.processes import Marker
 from agl.ports.workspace import KeptItem
@@ -34,7 +34,8 @@ class RunState:
     answers: Mapping[str, str]
     emit_to: Emit | None = None
     scopes: dict[Scope, ScopeState] = field(default_factory=dict)
-    spent: dict[str, Usage] = field(default_factory=dict)
+    spendings: dict[str, Spending] = field(default_factory=dict)
+    tries: dict[tuple[str, str, int], int] = field(default_factory=dict)
     open_questions: list[str] = field(default_factory=list)
     kept: list[KeptItem] = field(default_factory=list)
     replayed: int = 0
@@ -49,7 +50,22 @@ class RunState:
     @property
     def usage(self) -> Usage:
         """What all attempts of the run used, those of dead processes included."""
-        return sum(self.spent.values(), Usage())
+        return sum((one.usage for one in self.spendings.values()), Usage())
+
+    def load_spendings(self, spendings: Iterable[Spending], entries: Iterable[Entry]) -> None:
+        """Takes over what attempts of dead processes used; those that no entry holds count as tries
+        at the step that they were at."""
+        recorded = {attempt for entry in entries for attempt in entry.attempts}
+        for one in spendings:
+            self.spendings[one.attempt] = one
+            if one.attempt not in recorded:
+                self.next_try(one.namespace, one.step, one.nth)
+
+    def next_try(self, namespace: str, step: str, nth: int) -> int:
+        """Counts one more attempt at a step, and says which it is, from 1."""
+        key = (namespace, step, nth)
+        self.tries[key] = self.tries.get(key, 0) + 1
+        return self.tries[key]
 
     def emit(self, kind: str, scope: Scope, about: str = "", **details: object) -> None:
         event = Event(kind, self.services.clock.now(), "/".join(scope.path), about, details)

@@ -98,6 +98,9 @@ class _Attempt:
         self._call = call
         self._asked = asked
         self._id = uuid.uuid4().hex
+        self._namespace = "/".join(scope.scope.path)
+        self._nth = scope.nth(asked.name)
+        self._try = scope.run.next_try(self._namespace, asked.name, self._nth)
         self._report = Report(call.role.reporting)
         self._started = self._run.services.clock.now()
         self._usage = Usage()
@@ -113,7 +116,7 @@ class _Attempt:
         self._emit(
             "step_started",
             model=str(self._call.model),
-            nth=scope.nth(self._asked.name),
+            nth=self._nth,
             attempt=self._id,
         )
         self._run.at_work[self._id] = self._asked.name
@@ -141,7 +144,8 @@ class _Attempt:
         task = AgentTask(
             scope=self._scope.scope,
             step=self._asked.name,
-            nth=self._scope.nth(self._asked.name),
+            nth=self._nth,
+            attempt=self._try,
             model=call.model,
             instructions=call.role.instructions,
             prompt=prompt_of(call.inputs),
@@ -244,18 +248,18 @@ class _Attempt:
                 self._write_spending()
 
     def _write_spending(self) -> None:
-        self._run.spent[self._id] = self._usage
-        self._run.ledger.write_spending(
-            Spending(
-                attempt=self._id,
-                namespace="/".join(self._scope.scope.path),
-                step=self._asked.name,
-                model=str(self._call.model),
-                usage=self._usage,
-                started=self._started,
-                updated=self._run.services.clock.now(),
-            )
+        spending = Spending(
+            attempt=self._id,
+            namespace=self._namespace,
+            step=self._asked.name,
+            nth=self._nth,
+            model=str(self._call.model),
+            usage=self._usage,
+            started=self._started,
+            updated=self._run.services.clock.now(),
         )
+        self._run.spendings[self._id] = spending
+        self._run.ledger.write_spending(spending)
 
     def _emit(self, kind: str, **details: object) -> None:
         self._run.emit(kind, self._scope.scope, self._asked.name, **details)

@@ -34,7 +34,7 @@ from agl.ports.errors import (
 )
 from agl.ports.ids import Label, ProjectName, Scope
 from agl.ports.models import ModelId, Restriction, Usage
-from agl.ports.processes import RUN_VARIABLE, Marker
+from agl.ports.processes import ATTEMPT_VARIABLE, RUN_VARIABLE, Marker
 
 ScriptTurn = Mapping[str, object]
 RunnerOf = Callable[[Sequence[ScriptTurn]], tuple[AgentRunner, ModelId]]
@@ -90,6 +90,7 @@ class Desk:
             scope=_SCOPE,
             step="work",
             nth=1,
+            attempt=1,
             model=model,
             instructions="Work.",
             prompt="",
@@ -271,24 +272,14 @@ class AgentAtWorkContract(AgentRunnerContract):
         )
         assert not FOREIGN_GIT.keys() & seen.keys()
         assert seen[RUN_VARIABLE].startswith("contract-")
-
-    async def test_what_it_left_running_is_gone(
-        self, runner_of: RunnerOf, tree: Path, desk: Desk
-    ) -> None:
-        left = (
-            "setsid sh -c 'echo $$ > pid; exec sleep 600' >/dev/null 2>&1 &"
-            " while [ ! -s pid ]; do sleep 0.01; done"
-        )
-        await _ran(runner_of, [call("shell", command=left), {"text": "done"}], tree, desk)
-        assert _is_gone(tree / "pid")
+        assert seen[ATTEMPT_VARIABLE] == "1"
 
     @pytest.mark.parametrize("times", [1, 3])
     async def test_a_cancelled_agent_leaves_nobody(
         self, runner_of: RunnerOf, tree: Path, desk: Desk, times: int
     ) -> None:
-        stubborn = """setsid sh -c 'trap "" TERM; echo $$ > pid; while :; do sleep 0.1; done'"""
-        waits = f"{stubborn} >/dev/null 2>&1 & sleep 600"
-        turns = [call("shell", command=waits), call("write", path="late.txt", content="x")]
+        stubborn = "trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done"
+        turns = [call("shell", command=stubborn), call("write", path="late.txt", content="x")]
         work = asyncio.create_task(_ran(runner_of, turns, tree, desk))
         async with asyncio.timeout(20):
             while not (tree / "pid").exists() or not (tree / "pid").read_text():

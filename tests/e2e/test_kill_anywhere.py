@@ -44,7 +44,7 @@ def the_script() -> str:
             "calls": [
                 counting("write4"),
                 write("4.txt", "4\n"),
-                shell("git add -A && git commit -q -m own"),
+                shell("command -p git add -A && command -p git commit -q -m own"),
                 write("4b.txt", "4b\n"),
             ]
         }

@@ -158,8 +158,19 @@ def points(total: int, step: int) -> list[object]:
     ]
 
 
+GIT_CALLS, RENAMES = 80, 100
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("n", points(100, 14))
+@pytest.mark.parametrize(("more", "n"), [("git", GIT_CALLS), ("rename", RENAMES)])
+def test_the_points_go_beyond_the_end_of_the_run(world: World, more: str, n: int) -> None:
+    """So that every point of the run is among them."""
+    assert not killed(world, world.arm(git=n) if more == "git" else world.arm(rename=n))
+    check_end(world)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", points(GIT_CALLS, 11))
 def test_killed_at_a_git_process(world: World, n: int) -> None:
     if killed(world, world.arm(git=n) | {"PYTHONHASHSEED": str(n)}):
         check_after_kill(world)
@@ -168,7 +179,7 @@ def test_killed_at_a_git_process(world: World, n: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", points(150, 21))
+@pytest.mark.parametrize("n", points(RENAMES, 15))
 def test_killed_at_a_write_of_the_ledger(world: World, n: int) -> None:
     if killed(world, world.arm(rename=n) | {"PYTHONHASHSEED": str(n)}):
         check_after_kill(world)

@@ -79,7 +79,7 @@ class Failure:
     retry_after_s: float | None = None
 
     def error(self) -> AglError:
-        said = f"scripted: {self.kind}"
+        said = f"the script fails with {self.kind!r} here"
         match self.kind:
             case "overloaded":
                 return Overloaded(said, retry_after_s=self.retry_after_s)

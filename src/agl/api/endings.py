@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +61,7 @@ async def report_of(
         await _settle(scope, on_purpose=on_purpose)
     except AglError as error:
         failure = failure or error
-    kind, message, trace = _said(failure)
+    kind, message, trace = _said(failure, {id(error): step for error, step in state.failed_in})
     result = _result(scope, record, kind)
     head = scope.chain.tip
     branch_at = await state.services.history.tip(record.branch) or head
@@ -106,11 +107,19 @@ async def _settle(scope: ScopeState, *, on_purpose: bool) -> None:
             await tree.detach()
 
 
-def _said(failure: Exception | None) -> tuple[OutcomeKind, str, str | None]:
+def _said(
+    failure: Exception | None, failed_in: Mapping[int, str]
+) -> tuple[OutcomeKind, str, str | None]:
+    """The kind of the outcome, a sentence that names the step an agent failed in, and the traceback
+    of an exception that is not AGL's."""
     if failure is None:
         return OutcomeKind.FINISHED, "finished", None
     found = [_translated(leaf) for leaf in leaves(failure)]
-    message = "; ".join(dict.fromkeys(str(leaf) for leaf in found))
+    said = (
+        f"step {failed_in[id(leaf)]!r}: {leaf}" if id(leaf) in failed_in else str(leaf)
+        for leaf in found
+    )
+    message = "; ".join(dict.fromkeys(said))
     trace = None
     if any(isinstance(leaf, WorkflowFailed | InternalError) for leaf in found):
         trace = "".join(traceback.format_exception(failure))

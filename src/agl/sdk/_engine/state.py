@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agl.ports.errors import AglError
 from agl.ports.events import Emit, Event, event_to_json
 from agl.ports.ids import Scope
 from agl.ports.ledger import Entry, Epoch, Spending
@@ -37,6 +38,7 @@ class RunState:
     spendings: dict[str, Spending] = field(default_factory=dict)
     tries: dict[tuple[str, str, int], int] = field(default_factory=dict)
     open_questions: list[str] = field(default_factory=list)
+    failed_in: list[tuple[AglError, str]] = field(default_factory=list)
     kept: list[KeptItem] = field(default_factory=list)
     replayed: int = 0
     ran: int = 0

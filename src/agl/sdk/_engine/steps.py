@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from agl import schema
 from agl.ports.agents import Acted, AgentEvent, AgentOutcome, AgentTask, Said, Spent
-from agl.ports.errors import InputError, RoleIncomplete, StepTimedOut
+from agl.ports.errors import AglError, InputError, RoleIncomplete, StepTimedOut
 from agl.ports.guards import Reading
 from agl.ports.ledger import Entry, Kind, Spending, usage_to_json
 from agl.ports.models import ModelId, Usage
@@ -158,6 +158,9 @@ class _Attempt:
         try:
             async with asyncio.timeout(call.timeout_s) as limit:
                 outcome = await services.agents.run(task, self._hear)
+        except AglError as error:
+            self._run.failed_in.append((error, self._asked.name))
+            raise
         except TimeoutError as error:
             if not limit.expired():
                 raise

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from agl.cli.context import Command, Context
 from agl.cli.failures import page_of
 from agl.cli.page import HelpWanted, Page, say, write
+from agl.config.entry_points import entry_points
 from agl.ports.errors import InputError, UpstreamError
 
 COMMANDS = {
@@ -75,21 +77,14 @@ def _here() -> Path:
 
 def _command(name: str) -> Command:
     if name in COMMANDS:
-        from importlib import import_module
-
-        command: Command = import_module(f"agl.cli.{name}").answer
-        return command
-    further = _further()
-    if name not in further:
+        place = f"agl.cli.{name}:answer"
+    else:
+        place = entry_points("agl.commands").get(name, "")
+    if not place:
         raise InputError(f"no command {name!r}; `agl --help` lists them")
-    return further[name]()
-
-
-def _further() -> dict[str, Callable[[], Command]]:
-    """The commands that other packages bring."""
-    from importlib.metadata import entry_points
-
-    return {point.name: point.load for point in entry_points(group="agl.commands")}
+    module, _, attribute = place.partition(":")
+    command: Command = getattr(import_module(module), attribute)
+    return command
 
 
 def _version() -> Page:
@@ -101,7 +96,7 @@ def _version() -> Page:
 
 def _help() -> str:
     lines = [f"  {name:10} {text}" for name, text in COMMANDS.items()]
-    lines += [f"  {name}" for name in sorted(_further()) if name not in COMMANDS]
+    lines += [f"  {name}" for name in entry_points("agl.commands") if name not in COMMANDS]
     return "\n".join(
         [
             "usage: agl [--home DIR] COMMAND …",

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from agl.config.entry_points import entry_points
 from agl.ports.errors import AglError, InputError, NotFoundError, WorkflowFailed
 
 if TYPE_CHECKING:
     from agl.sdk.workflows import Workflow
 
-GROUP = "agl.workflows"
-
 
 def names() -> Mapping[str, str]:
     """The installed workflows, each with the `module:attribute` that holds it. Imports none."""
-    from importlib.metadata import entry_points
-
-    return {point.name: point.value for point in sorted(entry_points(group=GROUP))}
+    return entry_points("agl.workflows")
 
 
 def load(name: str) -> tuple[str, Workflow[Any]]:
@@ -63,8 +58,10 @@ def _installed(name: str) -> tuple[str, Workflow[Any]]:
 
 
 def _is_there(module: str) -> bool:
+    from importlib.util import find_spec
+
     try:
-        return importlib.util.find_spec(module) is not None
+        return find_spec(module) is not None
     except ModuleNotFoundError:
         return False
 
@@ -101,10 +98,12 @@ def _module_of(path: Path) -> ModuleType:
         raise InputError(f"{str(path)!r} has the name of the module {name!r}; rename the file")
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
-    spec = importlib.util.spec_from_file_location(name, path)
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = module_from_spec(spec)
     sys.modules[name] = module
     try:
         with _importing(f"workflow file {str(path)!r}"):
@@ -125,6 +124,8 @@ def _importing(what: str) -> Iterator[None]:
     except AglError:
         raise
     except (Exception, SystemExit) as error:
+        import traceback
+
         tail = "".join(traceback.format_exception(error)[-4:]).rstrip()
         raise WorkflowFailed(f"{what} cannot be imported:\n{tail}") from error
 

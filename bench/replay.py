@@ -54,7 +54,7 @@ def measure(folder: Path, entries: int, aim_s: float | None = None) -> list[Figu
         Figure(f"{what}, of it at work", cpu_s, "s of CPU"),
         Figure(f"{what}, per step", loop.seconds / entries * 1000, "ms", 0.2),
         Figure(f"{what}, in all steps", loop.started, "processes", 0),
-        Figure(f"{what}, peak of memory per entry", peak_bytes / entries, "bytes"),
+        Figure(f"{what}, memory at its peak per entry", peak_bytes / entries, "bytes"),
     ]
 
 
@@ -106,12 +106,12 @@ def _copies(commit: Entry, report: Entry, heads: list[str]) -> Iterator[Entry]:
 
 
 def _commits(world: World, branch: str, start: str, count: int) -> list[str]:
-    """So many more commits on the branch, each with a file of its own."""
+    """So many more commits on the branch, each with its own text in one file."""
     stream = [f"reset refs/heads/{branch}\nfrom {start}\n\n"]
     for number in range(count):
         stream.append(
             f"commit refs/heads/{branch}\ncommitter A Person <person@example.org> {number} +0000\n"
-            f"data 1\nw\nM 644 inline more/{number}.txt\ndata 2\n{number % 10}\n\n"
+            f"data 1\nw\nM 644 inline written1.txt\ndata {len(str(number))}\n{number}\n\n"
         )
     world.git("fast-import", "--quiet", stdin="".join(stream).encode())
     return world.git("rev-list", "--reverse", f"{start}..{branch}").split()

@@ -99,12 +99,14 @@ def leaves(program: Program) -> Iterator[Leaf]:
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One process: it dies before the `kill`-th write, if any, and its tasks are delayed by `seed`.
-    `faults`: "" for none, "caught" and asked again, or "raised" out of the workflow."""
+    `faults`: "" for none, "caught" and asked again, or "raised" out of the workflow; `failing` is
+    the step that fails whenever it is run."""
 
     seed: int = 0
     lag: int = 0
     kill: int | None = None
     faults: str = ""
+    failing: str = ""
     again: tuple[str, int] | None = None
 
 
@@ -194,7 +196,7 @@ class World:
 
     def begin(self, process: Process, name: str, *, writes: bool = False) -> Ran:
         """Something is run in earnest: nothing recorded may have answered it."""
-        asked = _calling.get()
+        asked = calling.get()
         key, ordinal = asked.key, process.returned[asked]
         tree = self.repo.tokens(self.repo.head)
         for one in self.ran[key]:
@@ -256,7 +258,7 @@ class World:
         else:
             assert isinstance(value, int)
             ran = self.by_result[value]
-        ran.places.append(Place(self.epoch, number, _calling.get().given))
+        ran.places.append(Place(self.epoch, number, calling.get().given))
 
     def nth_steps(self, name: str, nth: int) -> dict[int, int]:
         """For each epoch, the number of its nth step of that name that is in use."""
@@ -310,7 +312,7 @@ class World:
                 self.last = process
             assert self.last is not None
             self._check(self.last, report)
-        elif stage.faults != "raised":
+        elif stage.faults != "raised" and not stage.failing:
             self.must(False, f"the run ended as {report.outcome}: {report.message}")
         return report
 
@@ -365,7 +367,7 @@ def _is_death(error: BaseException) -> bool:
     return isinstance(error, Killed)
 
 
-_calling: ContextVar[Asked] = ContextVar("calling")
+calling: ContextVar[Asked] = ContextVar("calling")
 
 
 class Process:
@@ -423,7 +425,9 @@ class Process:
     def chance(self, share: float) -> bool:
         return self._random.random() < share
 
-    def fails(self) -> bool:
+    def fails(self, words: str = "") -> bool:
+        if words and words == self.stage.failing:
+            return True
         if self._faults_left and self.chance(0.3):
             self._faults_left -= 1
             return True
@@ -442,7 +446,7 @@ class Process:
         kind = "step" if leaf.kind in STEPS else leaf.kind
         key = (kind, words, prompt_of(inputs))
         asked = Asked(key, at.given if kind == "verify" else None)
-        _calling.set(asked)
+        calling.set(asked)
         while True:
             try:
                 value = await self._ask(run, leaf, words, inputs)
@@ -553,7 +557,7 @@ class LightAgent(AgentRunner):
         repo = world.repo
         await process.pause()
         asked = ("step", task.instructions, task.prompt)
-        world.must(asked == _calling.get().key, f"{asked} was run for {_calling.get()}")
+        world.must(asked == calling.get().key, f"{asked} was run for {calling.get()}")
         world.must(repo.attached and not repo.dirty, f"{asked} began in a tree that is not clean")
         kind = task.instructions.split("/")[1]
         ran = process.begin(task.step, writes=kind in WRITES)
@@ -567,7 +571,7 @@ class LightAgent(AgentRunner):
         if ran.writes and process.chance(0.3):
             repo.commit_here()
             await process.pause()
-        if process.fails():
+        if process.fails(task.instructions):
             raise Overloaded("no capacity")
         for tool in task.tools:
             await tool.handler({"result": ran.result})

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import count, product
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from agl.sdk import Run
-from engine.model import At, Item, Leaf, Process, Program, Stage, World
+from agl.sdk import Role, Run
+from engine.model import MODEL, Asked, At, Item, Leaf, Process, Program, Stage, World, calling
 
 kinds = st.sampled_from(("write", "tell", "look", "idle", "verify", "ask", "record"))
 leaf = st.builds(Leaf, kinds, st.sampled_from(("s", "t")), st.integers(0, 1), st.booleans())
@@ -53,7 +55,7 @@ stages = st.builds(
 
 
 @settings(
-    max_examples=int(__import__("os").environ.get("N", "300")),
+    max_examples=400,
     deadline=None,
     derandomize=True,
     database=None,
@@ -113,3 +115,246 @@ def test_a_step_cancelled_in_its_ending_is_given_when_asked_again(world: World, 
     assert report is not None
     assert not world.wrong
     assert sum(bool(one.places) for one in world.every) == 1
+
+
+async def gathered(process: Process, run: Run[None]) -> None:
+    """All branches of the one item to their ends; then the first failure is raised."""
+    (item,) = process.program
+    assert isinstance(item, tuple)
+    calls = [process.call(run, branch[0], f"@{index}", At()) for index, branch in enumerate(item)]
+    for result in await asyncio.gather(*calls, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
+
+
+def side_by_side(count: int) -> Program:
+    kinds = ("write", "tell", "look", "idle")
+    return (tuple((Leaf(kinds[index % 4], text=index),) for index in range(count)),)
+
+
+def recorded(world: World) -> int:
+    return sum(bool(one.places) for one in world.every)
+
+
+def executed(world: World) -> list[str]:
+    """The words of what the last finished process ran, in order."""
+    assert world.last is not None
+    return [one.key[1] for one in world.last.executed]
+
+
+@pytest.mark.parametrize("count", [3, 100])
+def test_when_the_middle_one_fails_a_resume_runs_it_alone(world: World, count: int) -> None:
+    middle = count // 2
+    program = side_by_side(count)
+    failing = f"s/{('write', 'tell', 'look', 'idle')[middle % 4]}/{middle}@{middle}"
+    world.run(program, Stage(seed=1, lag=9, failing=failing), gathered)
+    assert recorded(world) == count - 1
+    report = world.run(program, Stage(seed=2, lag=9), gathered)
+    assert report is not None
+    assert (report.replayed, report.ran) == (count - 1, 1)
+    assert executed(world) == [failing]
+    assert not world.wrong
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_hundred_side_by_side_killed_anywhere_run_once_each(world: World, seed: int) -> None:
+    program, chance = side_by_side(100), Random(seed)
+    for _ in range(4):
+        kill, faults = chance.randrange(20, 70), chance.choice(("", "raised"))
+        world.run(program, Stage(chance.randrange(999), lag=9, kill=kill, faults=faults))
+    before = recorded(world)
+    report = world.run(program, Stage(chance.randrange(999), lag=9))
+    assert report is not None
+    assert 0 < before < 100
+    assert (report.replayed, report.ran) == (before, 100 - before)
+    assert recorded(world) == 100
+    assert not world.wrong
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_three_side_by_side_killed_at_each_write_have_one_outcome(
+    tmp_path: Path, seed: int
+) -> None:
+    program: Program = (((Leaf("write"),), (Leaf("tell"), Leaf("verify")), (Leaf("ask"),)),)
+    for kill in count():
+        world = World(tmp_path)
+        killed = world.run(program, Stage(seed, lag=4, kill=kill)) is None
+        assert world.run(program, Stage(seed + 7, lag=4)) is not None
+        assert recorded(world) == 4
+        assert not world.wrong
+        if not killed:
+            break
+    assert kill > 10
+
+
+def test_fifty_kills_on_the_way_have_one_outcome(world: World) -> None:
+    program = (*side_by_side(20), Leaf("verify"), Leaf("ask"), Leaf("record"))
+    reports = [world.run(program, Stage(seed, lag=4, kill=seed % 6)) for seed in range(50)]
+    assert reports[0] is None
+    assert world.run(program, Stage(99, lag=4)) is not None
+    assert recorded(world) == 23
+    assert not world.wrong
+
+
+def test_a_cancelled_run_goes_on_behind_its_last_entry(world: World) -> None:
+    program: Program = tuple(Leaf("write", text=index) for index in range(4))
+
+    async def interrupted(process: Process, run: Run[None]) -> None:
+        at = At()
+        for leaf in program[:2]:
+            assert isinstance(leaf, Leaf)
+            await process.call(run, leaf, "", at)
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        world.run(program, Stage(), interrupted)
+    report = world.run(program)
+    assert report is not None
+    assert (report.replayed, report.ran) == (2, 2)
+    assert not world.wrong
+
+
+def test_steps_and_questions_in_turn_are_each_done_once(tmp_path: Path) -> None:
+    program: Program = (Leaf("write"), Leaf("ask"), Leaf("tell"), Leaf("ask", text=1))
+    for kill in count():
+        world = World(tmp_path)
+        killed = world.run(program, Stage(kill=kill)) is None
+        done = recorded(world)
+        world.run(program)
+        assert world.last is not None
+        assert len(world.last.executed) == 4 - done * killed
+        assert recorded(world) == 4
+        assert not world.wrong
+        if not killed:
+            break
+
+
+def test_what_took_a_changed_value_runs_again(world: World) -> None:
+    program: Program = (Leaf("look", "a"), Leaf("write", "b", takes=True), Leaf("write", "c"))
+    world.run(program)
+    world.run((Leaf("look", "a", text=1), *program[1:]))
+    assert executed(world) == ["a/look/1", "b/write/0", "c/write/0"]
+    world.run((Leaf("look", "a", text=1), program[1], Leaf("write", "c", text=1)))
+    assert executed(world) == ["c/write/1"]
+    assert not world.wrong
+
+
+def test_a_source_that_returns_is_paid_for_no_second_time(world: World) -> None:
+    program: Program = (Leaf("tell", "a"), Leaf("verify"), Leaf("write", "b", takes=True))
+    other: Program = (Leaf("tell", "a", text=1), *program[1:])
+    for source in (program, other, program, other):
+        world.run(source)
+    assert executed(world) == []
+    assert world.epoch == 4
+    assert recorded(world) == 6
+    assert not world.wrong
+
+
+def test_a_step_that_moved_behind_a_change_runs_on_the_new_tree(world: World) -> None:
+    program: Program = (Leaf("look", "a"), Leaf("write", "b"), Leaf("verify"), Leaf("look", "c"))
+    world.run(program)
+    world.run((program[0], Leaf("write", "new"), *program[1:]))
+    assert executed(world) == ["new/write/0", "b/write/0", "s/verify/0", "c/look/0"]
+    assert not world.wrong
+
+
+def test_a_step_behind_one_that_changed_nothing_is_served(world: World) -> None:
+    program: Program = (Leaf("write", "a"), Leaf("write", "b"))
+    world.run(program)
+    world.run((program[0], Leaf("look", "new"), program[1]))
+    assert executed(world) == ["new/look/0"]
+    assert not world.wrong
+
+
+def test_again_runs_the_step_and_all_behind_it_and_nothing_before(world: World) -> None:
+    program: Program = (
+        Leaf("write", "a"),
+        Leaf("write", "b"),
+        Leaf("ask"),
+        Leaf("write", "b"),
+        Leaf("verify"),
+        Leaf("record"),
+        Leaf("look", "c"),
+    )
+    world.run(program)
+    world.run(program, Stage(again=("b", 2)))
+    assert executed(world) == ["b/write/0", "s/verify/0", "c/look/0"]
+    world.run(program, Stage(again=("b", 1)))
+    assert executed(world) == ["b/write/0", "b/write/0", "s/verify/0", "c/look/0"]
+    world.run((*program, Leaf("write", "d")))
+    assert executed(world) == ["d/write/0"]
+    assert not world.wrong
+
+
+def test_again_holds_in_the_epoch_that_the_same_resume_opens(world: World) -> None:
+    program: Program = (Leaf("write", "a"), Leaf("look", "b"), Leaf("look", "c"))
+    world.run(program)
+    world.run((*program, Leaf("look", "d")), Stage(again=("b", 1)))
+    assert executed(world) == ["b/look/0", "c/look/0", "d/look/0"]
+    assert not world.wrong
+
+
+def test_again_holds_for_what_an_older_epoch_recorded_before_the_step_was_there(
+    world: World,
+) -> None:
+    program: Program = (Leaf("look", "b"),)
+    world.run(program)
+    world.run((Leaf("look", "a"), *program))
+    assert executed(world) == ["a/look/0"]
+    world.run((Leaf("look", "a"), *program), Stage(again=("a", 1)))
+    assert executed(world) == ["a/look/0", "b/look/0"]
+    assert not world.wrong
+
+
+def test_again_of_a_step_that_is_not_recorded_is_refused(world: World) -> None:
+    program: Program = (Leaf("write", "a"),)
+    world.run(program)
+    assert world.run(program, Stage(again=("a", 2))) is None
+    assert not world.wrong
+
+
+def test_an_answer_during_a_step_that_is_cut_off_does_not_lock_the_run(tmp_path: Path) -> None:
+    program: Program = (((Leaf("write"), Leaf("write")), (Leaf("look"), Leaf("ask"))),)
+    for seed, kill in product(range(6), range(25)):
+        world = World(tmp_path)
+        world.run(program, Stage(seed, lag=3, kill=kill))
+        assert world.run(program) is not None
+        assert not world.wrong
+
+
+def test_an_entry_whose_commit_is_gone_runs_again_with_all_behind_it(world: World) -> None:
+    program: Program = (Leaf("write", "a"), Leaf("write", "b"), Leaf("look", "c"))
+    world.run(program, Stage(failing="c/look/0"))
+    repo = world.repo
+    lost = repo.branches["agl/run"]
+    (repo.branches["agl/run"],) = repo.commits.pop(lost).parents
+    repo.written.clear()
+    for one in world.every:
+        one.cut = one.name == "b"
+    world.run(program)
+    assert executed(world) == ["b/write/0", "c/look/0"]
+    assert not world.wrong
+
+
+def test_equal_steps_side_by_side_are_counted(world: World) -> None:
+    program: Program = tuple(Leaf("write") for _ in range(5))
+
+    async def alike(process: Process, run: Run[None]) -> None:
+        async def one() -> None:
+            await process.pause()
+            await run.step(Role(name="s", instructions="s/write/0").on(MODEL), commit="one of five")
+
+        calling.set(Asked(("step", "s/write/0", ""), None))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(5):
+                group.create_task(one())
+
+    for seed in range(2):
+        world.run(program, Stage(seed, lag=4, kill=7), alike)
+    before = recorded(world)
+    assert 0 < before < 5
+    world.wrong.clear()
+    report = world.run(program, Stage(5, lag=4), alike)
+    assert report is not None
+    assert (report.replayed, report.ran) == (before, 5 - before)
+    assert len(world.repo.tokens(report.head)) == 5

@@ -138,7 +138,9 @@ class NothingLost(RuleBasedStateMachine):
     def ends_with_a_commit(self, at: int | None) -> None:
         self._see()
         head = self._run(self.tree.commit_all(self.heads[-1], "step", KEEPING), at)
-        if head is not None:
+        if head is None:
+            self._bring_back(self.heads[-1])
+        else:
             self.heads.append(head)
             self._assert_rests_at(head)
 
@@ -146,8 +148,9 @@ class NothingLost(RuleBasedStateMachine):
     def is_brought_back(self, at: int | None, back: int) -> None:
         self._see()
         to = self.heads[-1 - back % len(self.heads)]
-        if self._run(self._restored(to), at) is not None:
-            self._assert_rests_at(to)
+        if self._run(self._restored(to), at) is None:
+            self._bring_back(to)
+        self._assert_rests_at(to)
 
     @rule(at=kills)
     def is_cleared(self, at: int | None) -> None:
@@ -206,11 +209,15 @@ class NothingLost(RuleBasedStateMachine):
         except Killed:
             self.processes.left = None
             self._assert_all_can_be_found(ended=False)
-            if self.tree.path.exists():
-                self.tree = self._open()
             return None
         finally:
             self.processes.left = None
+
+    def _bring_back(self, to: str) -> None:
+        """What a new process does first."""
+        self.tree = self._open()
+        self._run(self._restored(to), None)
+        self._assert_rests_at(to)
 
     async def _restored(self, to: str) -> bool:
         await self.tree.restore(to, KEEPING)

@@ -45,6 +45,15 @@ async def test_a_commit_that_was_amended_away_can_be_found(repo: GitTrees) -> No
     assert await can_be_found(repo, first)
 
 
+async def test_a_step_that_a_later_one_amended_away_can_be_found(repo: GitTrees) -> None:
+    tree = await opened(repo)
+    (tree.path / "one.txt").write_bytes(b"1")
+    first = await tree.commit_all(repo.base, "one", KEEPING)
+    repo.amend_in(tree.path, "one, better")
+    await tree.restore(repo.base, KEEPING)
+    assert await can_be_found(repo, first)
+
+
 async def test_a_commit_that_was_reset_away_can_be_found(repo: GitTrees) -> None:
     tree = await opened(repo)
     (tree.path / "one.txt").write_bytes(b"1")

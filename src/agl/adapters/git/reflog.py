@@ -8,7 +8,7 @@ OURS = b"agl"
 
 
 def moved_through(git_dir: Path) -> tuple[str, ...]:
-    """The commits that HEAD was moved to since AGL's own last move, oldest first.
+    """Where AGL's own last move left HEAD and where it was moved since, oldest first.
 
     A line is `old new who <mail> time zone<TAB>action`; that of AGL's moves is GIT_REFLOG_ACTION.
     """
@@ -20,9 +20,9 @@ def moved_through(git_dir: Path) -> tuple[str, ...]:
     for line in reversed(lines):
         ids, _, action = line.partition(b"\t")
         old, _, rest = ids.partition(b" ")
+        found.append(rest.split(b" ", 1)[0].decode("ascii", "replace"))
         if action.startswith(OURS) or not old.strip(b"0"):
             break
-        found.append(rest.split(b" ", 1)[0].decode("ascii", "replace"))
     return tuple(reversed(found))
 
 

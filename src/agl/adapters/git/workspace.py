@@ -75,6 +75,7 @@ class GitWorkspace(Workspace):
         self._submodules = Submodules(git, repository, registration.git_dir, registration.folder)
         self._clock = clock
         self._ref = HEADS + scope.branch
+        self._held: set[str] = set()
         self._hides: tuple[tuple[int, int, int] | None, bool] = (None, False)
 
     async def state(self) -> TreeState:
@@ -108,8 +109,8 @@ class GitWorkspace(Workspace):
         passed = self._passed()
         self._refuse_elsewhere(look)
         tip = await self._refs.commit(self._ref)
-        if look.clean and look.attached and {look.head, *passed} == {to}:
-            return None
+        if look.clean and look.attached and look.head == to:
+            return next(iter(await self._keep_lost(passed, keeping, to)), None)
         look = await self._mended(look)
         kept = self._move(look.status.nested if look.status else (), keeping)
         base, dirty = await self._keep_dirty(look, keeping)
@@ -141,7 +142,7 @@ class GitWorkspace(Workspace):
         self._registration.check(self._repository.common_dir)
         head = await self._refs.head(self._git_dir)
         if head.branch is not None and head.commit is not None:
-            await self._git.run("update-ref", "--no-deref", "-m", "agl", "HEAD", head.commit)
+            await self._git.run("update-ref", "--no-deref", "-m", "detached", "HEAD", head.commit)
 
     async def look(self) -> Look:
         """One look at the tree; one process."""
@@ -161,7 +162,9 @@ class GitWorkspace(Workspace):
         return Look(status.head, attached, status, self._hides_entries(status.head), busy)
 
     def _passed(self) -> tuple[str, ...]:
-        return (*moved_through(self._git_dir), *operation_commits(self._git_dir))
+        """What HEAD was at or would be at, without what this object has made sure of before."""
+        seen = (*moved_through(self._git_dir), *operation_commits(self._git_dir))
+        return tuple(commit for commit in seen if commit not in self._held)
 
     def _hides_entries(self, head: str | None) -> bool:
         index = self._git_dir / "index"
@@ -266,7 +269,10 @@ class GitWorkspace(Workspace):
     async def _keep_lost(
         self, commits: Iterable[str | None], keeping: Keeping, *safe: str
     ) -> list[KeptItem]:
-        return await keep_lost(self._git, commits, keeping, self._clock, safe=safe)
+        sure = [commit for commit in commits if commit]
+        kept = await keep_lost(self._git, sure, keeping, self._clock, safe=safe)
+        self._held.update(sure)
+        return kept
 
     def _move(self, paths: Iterable[bytes], keeping: Keeping) -> list[KeptItem]:
         """Moves what cannot be committed to one new kept folder, each under its own path."""

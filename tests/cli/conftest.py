@@ -85,7 +85,7 @@ def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"GIT_{who}_NAME", "A Person")
         monkeypatch.setenv(f"GIT_{who}_EMAIL", "person@example.org")
     monkeypatch.setenv("AGL_HOME", str(tmp_path / "home"))
-    for name in ("AGL_TREES_ROOT", "AGL_KEEP_DAYS", "AGL_BUILD_TIMEOUT_S"):
+    for name in ("AGL_TREES_ROOT", "AGL_KEEP_DAYS", "AGL_BUILD_TIMEOUT_S", "PYTHONUNBUFFERED"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -95,7 +96,9 @@ def _print(stream: TextIO | None, text: str) -> None:
     try:
         stream.write(f"{harmless}\n")
         stream.flush()
-    except BrokenPipeError:
-        pass
     except OSError as error:
-        raise UpstreamError(f"the answer cannot be written: {error.strerror}") from error
+        # Python would flush what is left in the buffer at exit, fail again, and exit with 120.
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise UpstreamError(f"the answer cannot be written: {error.strerror}") from error

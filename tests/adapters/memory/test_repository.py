@@ -88,3 +88,20 @@ async def test_a_repository_outlives_its_adapters(repository: MemoryRepository) 
     (item,) = await MemoryKept(repository).items()
     assert item.commit is not None
     assert (await MemoryHistory(repository).files(item.commit))["half.txt"] == b"half"
+
+
+async def test_only_moves_since_the_last_step_are_remembered(repository: MemoryRepository) -> None:
+    base = repository.branches["main"]
+    tree = await MemoryWorkspaces(repository, SCOPE.project).open(SCOPE, base)
+    for n in range(3):
+        (tree.path / "n.txt").write_text(str(n))
+        await tree.commit_all(base, "step", Keeping(SCOPE, "step"))
+    assert len(repository.passed(tree.path)) == 1
+
+
+def test_a_reset_leaves_untracked_files(repository: MemoryRepository) -> None:
+    (repository.checkout / "new.txt").write_bytes(b"new")
+    (repository.checkout / "calc.py").write_bytes(b"half")
+    repository.reset_in(repository.checkout, repository.branches["main"])
+    assert (repository.checkout / "new.txt").read_bytes() == b"new"
+    assert (repository.checkout / "calc.py").read_bytes() == BASE_FILES["calc.py"]

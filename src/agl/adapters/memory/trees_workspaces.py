@@ -75,10 +75,10 @@ class MemoryWorkspace(Workspace):
         """Keeps every commit that the tree was at and that nothing which stays contains."""
         repository, kept = self._repository, list[KeptItem]()
         others = (tip for name, tip in repository.branches.items() if name != self.scope.branch)
-        safe = [*others, *repository.stashes, *([] if to is None else [to])]
+        safe = [*others, *([] if to is None else [to])]
         safe += [item.commit for item in repository.kept_items if item.commit is not None]
         own = repository.branches.get(self.scope.branch)
-        for tip in (own, repository.head(self.path), *reversed(repository.passed(self.path))):
+        for tip in (own, *reversed(repository.passed(self.path))):
             if tip is not None and not any(repository.contains(one, tip) for one in safe):
                 kept.append(_keep(repository, keeping, commit=tip))
                 safe.append(tip)
@@ -144,7 +144,6 @@ class MemoryWorkspaces(WorkspaceProvider):
         except OSError as error:
             raise UpstreamError(f"cannot make the tree {str(folder)!r}: {error}") from error
         repository.put(folder, at, scope.branch)
-        repository.settle(folder)
         return MemoryWorkspace(repository, scope, folder)
 
     async def clear(self, scopes: tuple[Scope, ...]) -> tuple[Cleared, ...]:

@@ -302,6 +302,18 @@ class WorkspaceContract:
         await tree.restore(repo.base, KEEPING)
         assert b"nested" in await kept_contents(repo)
 
+    async def test_repositories_nested_in_each_other_outlive_the_commit(
+        self, repo: TreesUnderTest
+    ) -> None:
+        tree = await _opened(repo)
+        repo.nest_in(tree.path, "inner", with_commit=False)
+        repo.nest_in(tree.path / "inner", "deeper", with_commit=False)
+        (tree.path / "inner" / "deeper" / "inside.txt").write_bytes(b"deeper")
+        await tree.commit_all(repo.base, "step", KEEPING)
+        assert (await tree.state()).clean
+        await tree.restore(repo.base, KEEPING)
+        assert {b"nested", b"deeper"} <= await kept_contents(repo)
+
     # restore
 
     async def test_nothing_in_the_way_keeps_nothing(self, repo: TreesUnderTest) -> None:
@@ -341,6 +353,20 @@ class WorkspaceContract:
         tip = repo.commit_in(tree.path, "one")
         item = await tree.restore(repo.base, KEEPING)
         assert item is not None
+        assert await can_be_found(repo, tip)
+        assert len(await repo.kept.items()) == 1
+        await _assert_rests_at(repo, tree, repo.base)
+
+    async def test_commits_that_a_person_made_on_the_branch_elsewhere_are_kept(
+        self, repo: TreesUnderTest
+    ) -> None:
+        tree = await _opened(repo)
+        await tree.detach()
+        repo.switch_in(repo.checkout, SCOPE.branch)
+        (repo.checkout / "one.txt").write_bytes(b"1")
+        tip = repo.commit_in(repo.checkout, "one")
+        repo.switch_in(repo.checkout, "main")
+        await tree.restore(repo.base, KEEPING)
         assert await can_be_found(repo, tip)
         await _assert_rests_at(repo, tree, repo.base)
 
@@ -441,6 +467,17 @@ class WorkspaceContract:
     ) -> None:
         tree = await _opened(repo)
         target = repo.commit_ignored_in(tree.path, "data.ignored", b"tracked", "data")
+        await tree.restore(repo.base, KEEPING)
+        (tree.path / "data.ignored").write_bytes(b"precious")
+        await tree.restore(target, KEEPING)
+        assert b"precious" in await kept_contents(repo)
+        await _assert_rests_at(repo, tree, target)
+
+    async def test_an_ignored_file_where_the_target_has_a_folder_is_kept(
+        self, repo: TreesUnderTest
+    ) -> None:
+        tree = await _opened(repo)
+        target = repo.commit_ignored_in(tree.path, "data.ignored/rows", b"tracked", "data")
         await tree.restore(repo.base, KEEPING)
         (tree.path / "data.ignored").write_bytes(b"precious")
         await tree.restore(target, KEEPING)
@@ -620,8 +657,9 @@ class WorkspaceProviderContract:
         head = repo.commit_in(tree.path, "fixed")
         shutil.rmtree(tree.path)
         tree = await repo.another_provider().open(SCOPE, repo.base)
-        assert (await tree.state()).clean
-        assert await can_be_found(repo, head, SCOPE.branch)
+        await _assert_rests_at(repo, tree, head)
+        await tree.restore(repo.base, KEEPING)
+        assert await can_be_found(repo, head)
         await tree.restore(head, KEEPING)
         await _assert_rests_at(repo, tree, head)
 
@@ -701,6 +739,8 @@ class WorkspaceProviderContract:
             (SCOPE.tree, SCOPE.branch),
             (CHILD.tree, CHILD.branch),
         ]
+        for one in cleared:
+            assert repo.base in [item.commit for item in one.kept]
         for scope in (SCOPE, CHILD):
             assert not repo.provider.folder(scope).exists()
             assert await repo.history.tip(scope.branch) is None

@@ -74,6 +74,21 @@ async def test_a_commit_on_a_branch_that_was_deleted_can_be_found(repo: GitTrees
     assert await can_be_found(repo, gone)
 
 
+@pytest.mark.parametrize("ending", ["commit", "restore"])
+async def test_what_others_put_on_a_branch_that_was_left_is_kept(
+    repo: GitTrees, ending: str
+) -> None:
+    tree = await opened(repo)
+    repo.detach_in(tree.path)
+    made = repo.git("commit-tree", f"{repo.base}^{{tree}}", "-p", repo.base, "-m", "theirs")
+    repo.git("update-ref", f"refs/heads/{SCOPE.branch}", made)
+    if ending == "commit":
+        await tree.commit_all(repo.base, "step", KEEPING)
+    else:
+        await tree.restore(repo.base, KEEPING)
+    assert await can_be_found(repo, made)
+
+
 async def test_amending_the_message_alone_changes_nothing(repo: GitTrees) -> None:
     tree = await opened(repo)
     tip = repo.amend_in(tree.path, "other words")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from datetime import datetime
 from pathlib import Path
@@ -56,6 +57,6 @@ class GitKept(Kept):
         folders = [item for item in self._folders.items(label) if goes(item)]
         await drop_refs(self._git, refs)
         for item in folders:
-            self._folders.remove(item)
+            await asyncio.to_thread(self._folders.remove, item)
         gone = [*(one.item for one in refs), *folders]
         return tuple(sorted(gone, key=lambda item: item.when))

@@ -8,7 +8,7 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agl.ports.errors import UpstreamError
+from agl.ports.errors import InputError, UpstreamError
 from agl.ports.ids import Label
 from agl.ports.workspace import Keeping, KeptItem
 
@@ -113,7 +113,7 @@ def _item(note: Path) -> KeptItem | None:
             why=told["why"],
             folder=folder,
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, InputError):
         return None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agl.adapters.git.runner import GitAt
-from agl.ports.errors import UpstreamError
+from agl.ports.errors import InputError, UpstreamError
 from agl.ports.ids import Label
 from agl.ports.workspace import Keeping, KeptItem
 
@@ -117,9 +117,13 @@ def _item(ref: str, commit: str, message: str) -> KeptItem | None:
     told = dict(line.split(": ", 1) for line in rest.splitlines() if ": " in line)
     if not subject.startswith(_SUBJECT) or not {"label", "namespace", "when"} <= told.keys():
         return None
+    try:
+        label = Label(told["label"])
+    except InputError:
+        return None
     return KeptItem(
         name=ref.removeprefix(PREFIX),
-        label=Label(told["label"]),
+        label=label,
         namespace=told["namespace"],
         when=told["when"],
         why=subject.removeprefix(_SUBJECT),

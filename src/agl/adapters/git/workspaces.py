@@ -124,11 +124,7 @@ class GitWorkspaces(WorkspaceProvider):
 
     async def _undo(self, scope: Scope, folder: Path, made_at: str | None) -> None:
         """Takes back a tree that was not made whole, and the branch if it was made with it."""
-        registration = registration_of(self._repository.common_dir, folder)
-        if registration is not None:
-            shutil.rmtree(registration.git_dir)
-        if folder.is_dir():
-            shutil.rmtree(folder)
+        _remove_half_made(registration_of(self._repository.common_dir, folder), folder)
         self._remove_empty(folder.parent)
         if made_at is not None:
             await self._git.at(self._repository.common_dir).run(
@@ -141,9 +137,7 @@ class GitWorkspaces(WorkspaceProvider):
         if registration is None:
             return
         if registration.half_made:
-            shutil.rmtree(registration.git_dir)
-            if folder.is_dir():
-                shutil.rmtree(folder)
+            _remove_half_made(registration, folder)
             return
         keeping = Keeping(scope, f"the tree {str(folder)!r} was gone")
         git = self._git.at(self._repository.common_dir)
@@ -189,3 +183,11 @@ class GitWorkspaces(WorkspaceProvider):
             yield
         finally:
             holding.__exit__(None, None, None)
+
+
+def _remove_half_made(registration: Registration | None, folder: Path) -> None:
+    """Removes a tree in which nobody has been at work; its registration last, since it tells."""
+    if folder.is_dir():
+        shutil.rmtree(folder)
+    if registration is not None:
+        shutil.rmtree(registration.git_dir)

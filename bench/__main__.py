@@ -28,10 +28,12 @@ def main() -> None:
     processes.count()
     with tempfile.TemporaryDirectory(prefix="agl-bench-") as folder:
         figures = list(_measured(Path(folder), quick=args.quick))
-    sys.stdout.write(f"{table(figures)}\n")
+    machine = _machine()
+    told = ", ".join(f"{name} {value}" for name, value in machine.items())
+    sys.stdout.write(f"{table(figures)}\n\n{told}\n")
     result = {
         "quick": args.quick,
-        "machine": _machine(),
+        "machine": machine,
         "figures": [figure.json for figure in figures],
     }
     args.out.write_text(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
@@ -57,7 +59,7 @@ def _machine() -> dict[str, object]:
         "git": git.stdout.strip(),
         "system": platform.platform(),
         "cpus": os.cpu_count(),
-        "load": os.getloadavg()[0],
+        "load": round(os.getloadavg()[0], 1),
     }
 
 

@@ -25,13 +25,17 @@ from bench.world import World
 
 LABEL = Label("replay")
 NOTE_CHARS = 1000
+ROUNDS = 3
+"""The quickest counts: nothing here waits for a disk, so the rest is other programs' doing."""
 
 
-@dataclass(slots=True)
-class Loop:
-    """What the workflow's own loop over its steps took."""
+@dataclass(slots=True, order=True)
+class Replay:
+    """One resume, and of it the workflow's own loop over its steps."""
 
-    seconds: float = 0.0
+    total_s: float = 0.0
+    total_cpu_s: float = 0.0
+    loop_s: float = 0.0
     started: int = 0
 
 
@@ -39,26 +43,32 @@ def measure(folder: Path, entries: int, aim_s: float | None = None) -> list[Figu
     world = World.make(folder, files=50)
     with (folder / "progress").open("w") as out:
         _record(world, entries, out)
-        loop = Loop()
-        began, cpu_began = time.perf_counter(), time.process_time()
-        report = _resume(world, entries, loop, out)
-        took_s, cpu_s = time.perf_counter() - began, time.process_time() - cpu_began
-        assert (report.exit_code, report.replayed, report.ran) == (0, entries, 0), report
+        best = min(_replayed(world, entries, out) for _ in range(ROUNDS))
         tracemalloc.start()
-        _resume(world, entries, Loop(), out)
+        _resume(world, entries, Replay(), out)
         peak_bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     what = f"replay of {entries:,} entries"
     return [
-        Figure(what, took_s, "s", aim_s),
-        Figure(f"{what}, of it at work", cpu_s, "s of CPU"),
-        Figure(f"{what}, per step", loop.seconds / entries * 1000, "ms", 0.2),
-        Figure(f"{what}, in all steps", loop.started, "processes", 0),
+        Figure(what, best.total_s, "s", aim_s),
+        Figure(f"{what}, of it at work", best.total_cpu_s, "s of CPU"),
+        Figure(f"{what}, per step", best.loop_s / entries * 1000, "ms", 0.2),
+        Figure(f"{what}, in all steps", best.started, "processes", 0),
         Figure(f"{what}, memory at its peak per entry", peak_bytes / entries, "bytes"),
     ]
 
 
-def _flow(steps: int, loop: Loop) -> Workflow[None]:
+def _replayed(world: World, entries: int, out: TextIO) -> Replay:
+    replay = Replay()
+    began, cpu_began = time.perf_counter(), time.process_time()
+    report = _resume(world, entries, replay, out)
+    replay.total_s = time.perf_counter() - began
+    replay.total_cpu_s = time.process_time() - cpu_began
+    assert (report.exit_code, report.replayed, report.ran) == (0, entries, 0), report
+    return replay
+
+
+def _flow(steps: int, replay: Replay) -> Workflow[None]:
     """Half of the steps commit, half report."""
 
     @workflow(version="1")
@@ -69,8 +79,8 @@ def _flow(steps: int, loop: Loop) -> Workflow[None]:
                 await run.step(writer(), commit="write")
             else:
                 await run.step(reporter())
-        loop.seconds = time.perf_counter() - began
-        loop.started = processes.started() - before
+        replay.loop_s = time.perf_counter() - began
+        replay.started = processes.started() - before
 
     return flow
 
@@ -78,7 +88,7 @@ def _flow(steps: int, loop: Loop) -> Workflow[None]:
 def _record(world: World, entries: int, out: TextIO) -> None:
     """Two steps that really ran, and copies of their entries on a branch of so many commits."""
     services = world.services(LABEL, BenchAgent(NOTE_CHARS), out)
-    loaded = runs.Loaded("bench", _flow(2, Loop()))
+    loaded = runs.Loaded("bench", _flow(2, Replay()))
     asyncio.run(runs.run(services, loaded, LABEL, params=None))
     scope = Scope(services.project, LABEL)
     first, second = Ledger(services.store, scope).entries(scope)
@@ -117,8 +127,8 @@ def _commits(world: World, branch: str, start: str, count: int) -> list[str]:
     return world.git("rev-list", "--reverse", f"{start}..{branch}").split()
 
 
-def _resume(world: World, entries: int, loop: Loop, out: TextIO) -> Report:
+def _resume(world: World, entries: int, replay: Replay, out: TextIO) -> Report:
     services = world.services(LABEL, BenchAgent(NOTE_CHARS), out)
     Ledger(services.store, Scope(services.project, LABEL)).remove_outcome()
-    loaded = runs.Loaded("bench", _flow(entries, loop))
+    loaded = runs.Loaded("bench", _flow(entries, replay))
     return asyncio.run(runs.resume(services, lambda _: loaded, LABEL))

@@ -229,6 +229,6 @@ def _at_work(log: EventLog, scope: Scope) -> tuple[str, ...]:
             begun.clear()
         elif kind == "step_started":
             begun.append(about)
-        elif kind in ("step_finished", "step_failed") and about in begun:
+        elif kind in ("step_finished", "step_failed", "step_stopped") and about in begun:
             begun.remove(about)
     return tuple(begun)

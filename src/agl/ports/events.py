@@ -32,6 +32,7 @@ KINDS = {
     "step_replayed": "a recorded step was served; details: head",
     "step_finished": "an entry was written; details: head, changed, duration_s, usage",
     "step_failed": "an agent or its ending failed; details: error",
+    "step_stopped": "an agent was stopped, by a signal or because a step beside it failed",
     "agent_acted": "one line on what the agent is doing; details: activity",
     "agent_said": "text of the agent; details: text",
     "verify_started": "the build was started",
@@ -77,6 +78,8 @@ def _what_happened(kind: str, about: str, details: _Details) -> str:
             return f"{about}: recorded before, not run again"
         case "step_finished":
             return f"{about}: done{details.results()}"
+        case "step_stopped":
+            return f"{about}: stopped"
         case "step_failed":
             return f"{about}: failed{details.text('error', ': {}')}"
         case "agent_acted":

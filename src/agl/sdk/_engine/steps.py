@@ -125,8 +125,10 @@ class _Attempt:
             entry = await finish(self._ending(tree, start, outcome, before))
             self._act_on(before)
         except BaseException as error:
-            if self._written is None:
+            if self._written is None and isinstance(error, Exception):
                 self._emit("step_failed", error=f"{type(error).__name__}: {error}")
+            elif self._written is None:
+                self._emit("step_stopped")
             else:
                 scope.give_back(self._asked, self._written)
             raise

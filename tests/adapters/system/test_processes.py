@@ -274,11 +274,21 @@ async def test_the_group_of_a_child_that_has_exited_is_ended(
     assert alive(marker) == set()
 
 
-async def test_a_job_in_a_group_of_its_own_is_ended_with_the_time_limit(
+async def test_a_job_that_nobody_waits_for_is_ended_with_the_time_limit(
     processes: SystemProcesses, tmp_path: Path, marker: Marker
 ) -> None:
-    command = shell("set -m; sleep 60 & sleep 60", tmp_path, marker=marker, timeout_s=0.1)
-    assert (await processes.run(command)).timed_out
+    script = """
+import os
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.setpgid(0, 0)
+        os.execvp("sleep", ["sleep", "60"])
+    os._exit(0)
+os.wait()
+os.execvp("sleep", ["sleep", "60"])
+"""
+    finished = await processes.run(python(script, tmp_path, marker=marker, timeout_s=0.3))
+    assert finished.timed_out
     assert alive(marker) == set()
 
 
@@ -317,7 +327,8 @@ async def test_a_child_gets_its_grace_to_put_things_in_order(
 async def test_a_descendant_without_marker_and_session_is_ended_with_a_living_child(
     processes: SystemProcesses, tmp_path: Path
 ) -> None:
-    script = "setsid env -i sleep 60 & echo $!; wait"
+    stubborn = """trap '' TERM; while :; do sleep 60; done"""
+    script = f'setsid env -i /bin/sh -c "{stubborn}" & echo $!; wait'
     finished = await processes.run(shell(script, tmp_path, timeout_s=0.2))
     assert int(finished.stdout) not in this_table().look()
 
@@ -338,7 +349,7 @@ async def test_a_cancelled_child_is_gone_when_the_cancellation_arrives(
 async def test_a_second_cancellation_does_not_leave_early(
     processes: SystemProcesses, tmp_path: Path, marker: Marker
 ) -> None:
-    script = "trap '' TERM; : >file; while :; do sleep 60; done"
+    script = "trap 'sleep 0.1; echo late >>file; exit' TERM; : >file; while :; do sleep 0.01; done"
     run = asyncio.create_task(processes.run(shell(script, tmp_path, marker=marker)))
     await until((tmp_path / "file").exists)
     for _ in range(3):
@@ -347,6 +358,43 @@ async def test_a_second_cancellation_does_not_leave_early(
     with pytest.raises(asyncio.CancelledError):
         await run
     assert alive(marker) == set()
+    assert (tmp_path / "file").read_text() == "late\n"
+
+
+async def test_a_cancellation_after_the_exit_is_not_swallowed(
+    processes: SystemProcesses, tmp_path: Path, marker: Marker
+) -> None:
+    heard = asyncio.Event()
+    command = shell("setsid sleep 60 & echo out", tmp_path, marker=marker)
+    run = asyncio.create_task(processes.run(command, lambda *_: heard.set()))
+    await heard.wait()
+    await asyncio.sleep(0.05)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+
+
+async def test_an_event_loop_that_shuts_down_kills_at_once(
+    processes: SystemProcesses, tmp_path: Path, marker: Marker
+) -> None:
+    script = """
+import asyncio, os, sys
+from pathlib import Path
+from agl.adapters.system import SystemProcesses
+from agl.ports.processes import Command, Marker
+async def main():
+    command = Command(("/bin/sh", "-c", "trap '' TERM; : >file; while :; do sleep 60; done"),
+                      Path.cwd(), dict(os.environ), marker=Marker(sys.argv[1]))
+    run = asyncio.create_task(SystemProcesses(grace_s=60).run(command))
+    while not Path("file").exists():
+        await asyncio.sleep(0.01)
+    run.cancel()
+    await asyncio.sleep(0.05)
+asyncio.run(main())
+"""
+    agl = Command((sys.executable, "-c", script, marker.run), tmp_path, ENV, timeout_s=10)
+    assert not (await processes.run(agl)).timed_out
+    await until(lambda: not alive(marker))
 
 
 async def test_a_failing_sibling_in_a_group_of_tasks_ends_the_child(

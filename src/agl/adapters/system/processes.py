@@ -97,13 +97,15 @@ class SystemProcesses(Processes):
         return tuple(found)
 
     async def _finish(self, child: _Child) -> None:
-        if child.exited.done():
-            await child.drained(self._drain_s)
-        if not (child.exited.done() and group_is_empty(child.pid)):
-            await self._end_family(child)
-            await child.exited
-            await child.drained(self._drain_s)
-        child.close()
+        try:
+            if child.exited.done():
+                await child.drained(self._drain_s)
+            if not (child.exited.done() and group_is_empty(child.pid)):
+                await self._end_family(child)
+                await child.exited
+                await child.drained(self._drain_s)
+        finally:
+            child.close()
 
     async def _end_family(self, child: _Child) -> None:
         """Ends the child with its session, and what descends from it as long as it lives."""
@@ -111,12 +113,8 @@ class SystemProcesses(Processes):
 
         def find() -> list[Process]:
             snapshot = self._table.look()
-            family = {
-                process.pid
-                for process in snapshot.values()
-                if child.pid in (process.pid, process.group, process.session)
-            }
-            return brood.alive(snapshot, family, spared=set())
+            session = {pid for pid, each in snapshot.items() if each.session == child.pid}
+            return brood.alive(snapshot, session, spared=set())
 
         await end_all(find, self._grace_s, group=child.pid)
 

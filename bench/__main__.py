@@ -56,7 +56,7 @@ def _machine() -> dict[str, object]:
     git = subprocess.run(["git", "--version"], capture_output=True, text=True, check=True)
     return {
         "python": platform.python_version(),
-        "git": git.stdout.strip(),
+        "git": git.stdout.strip().removeprefix("git version "),
         "system": platform.platform(),
         "cpus": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1),

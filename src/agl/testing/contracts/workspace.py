@@ -404,6 +404,18 @@ class WorkspaceContract:
         await tree.restore(repo.base, KEEPING)
         assert await can_be_found(repo, head)
 
+    async def test_a_commit_that_was_safe_before_is_kept_when_it_no_longer_is(
+        self, repo: TreesUnderTest
+    ) -> None:
+        tree = await _opened(repo)
+        (tree.path / "one.txt").write_bytes(b"1")
+        head = await tree.commit_all(repo.base, "one", KEEPING)
+        repo.detach_in(tree.path)
+        await tree.restore(head, KEEPING)
+        repo.reset_in(tree.path, repo.base)
+        await tree.restore(repo.base, KEEPING)
+        assert await can_be_found(repo, head)
+
     async def test_commits_that_another_branch_holds_are_not_kept(
         self, repo: TreesUnderTest
     ) -> None:

@@ -124,7 +124,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a result is recorded; a later epoch may record it once more."""
+    """Where a result is recorded; a later epoch may adopt it and record it once more."""
 
     epoch: int
     number: int
@@ -142,14 +142,21 @@ class Ran:
     start: Tree
     writes: bool
     places: list[Place] = field(default_factory=list)
-    cut: bool = False
 
     @property
     def end(self) -> Tree:
         return (*self.start, self.result) if self.writes else self.start
 
-    def is_in(self, epoch: int, given: Tree | None) -> bool:
-        return any((one.epoch, one.given) == (epoch, given) for one in self.places)
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What `--again` wrote: all that is numbered from `first` on is out of use, and from the nth
+    step of that name on nothing older is adopted."""
+
+    number: int
+    first: int
+    name: str
+    nth: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +187,11 @@ class World:
         self.epoch = 0
         self.source: str | None = None
         self.wrong: list[str] = []
+        self.lost: set[int] = set()
         self.ran: dict[Key, list[Ran]] = defaultdict(list)
         self.by_result: dict[int, Ran] = {}
         self.by_attempt: dict[str, Ran] = {}
+        self.cuts: list[Cut] = []
         self.last: Process | None = None
         self._modules = 0
 
@@ -194,19 +203,47 @@ class World:
     def every(self) -> Iterator[Ran]:
         return iter(self.by_result.values())
 
+    def in_use(self, ran: Ran) -> list[Place]:
+        """Where the result is recorded and neither cut away nor lost."""
+        if ran.result in self.lost:
+            return []
+        if ran.key[0] in ("ask", "record"):
+            return ran.places
+        return [
+            place
+            for place in ran.places
+            if not any(cut.first <= place.number < cut.number for cut in self.cuts)
+        ]
+
+    def may_adopt(self, ran: Ran, last: int) -> bool:
+        """Whether this epoch may go on with what an older one recorded, `last` being the number of
+        the last entry of the chain that it would go on from."""
+        chain = [
+            one.name
+            for one in self.every
+            for place in self.in_use(one)
+            if one.key[0] == "step" and place.epoch == self.epoch and place.number <= last
+        ]
+        next_one = [ran.name] if ran.key[0] == "step" else []
+        after = max(
+            (cut.number for cut in self.cuts if (chain + next_one).count(cut.name) >= cut.nth),
+            default=0,
+        )
+        return any(place.epoch < self.epoch and place.number > after for place in self.in_use(ran))
+
     def begin(self, process: Process, name: str, *, writes: bool = False) -> Ran:
         """Something is run in earnest: nothing recorded may have answered it."""
         asked = calling.get()
         key, ordinal = asked.key, process.returned[asked]
         tree = self.repo.tokens(self.repo.head)
         for one in self.ran[key]:
-            if one.ordinal != ordinal or not one.places or one.cut:
+            if one.ordinal != ordinal or not self.in_use(one):
                 continue
             if key[0] in ("ask", "record"):
                 self.must(False, f"{key} was asked again")
-            elif one.is_in(self.epoch, asked.given):
+            elif self._is_served(one, asked.given):
                 self.must(False, f"{key} #{ordinal} is recorded in this epoch and ran again")
-            elif one.start == tree and any(place.epoch < self.epoch for place in one.places):
+            elif one.start == tree and self.may_adopt(one, sys.maxsize):
                 self.must(False, f"{key} #{ordinal} is recorded on this very tree and ran again")
         ran = Ran(len(self.by_result) + 1, key, name, ordinal, tree, writes)
         self.ran[key].append(ran)
@@ -221,11 +258,14 @@ class World:
             one
             for one in self.ran[key]
             if one.ordinal == ordinal
-            and not one.cut
-            and (one.is_in(self.epoch, asked.given) or (anywhere and one.places))
+            and (one.places if anywhere else self._is_served(one, asked.given))
         ]
         self.must(len(fits) == 1, f"{key} #{ordinal} returned, recorded {len(fits)} times")
         return fits[0] if fits else None
+
+    def _is_served(self, ran: Ran, given: Tree | None) -> bool:
+        here = (self.epoch, given)
+        return any((place.epoch, place.given) == here for place in self.in_use(ran))
 
     def note(self, address: Address, document: Document) -> None:
         """A document was written."""
@@ -244,7 +284,9 @@ class World:
         assert isinstance(number, int)
         if kind == "cut":
             assert isinstance(value, dict)
-            self._cut(value["step"], value["nth"])
+            name, nth = value["step"], value["nth"]
+            first = self.nth_steps(name, nth).get(self.epoch, number)
+            self.cuts.append(Cut(number, first, name, nth))
             return
         if kind == "step":
             assert isinstance(document["attempts"], list)
@@ -258,26 +300,20 @@ class World:
         else:
             assert isinstance(value, int)
             ran = self.by_result[value]
+        if ran.places:
+            self.must(self.may_adopt(ran, number), f"{ran.key} was adopted in spite of a cut")
         ran.places.append(Place(self.epoch, number, calling.get().given))
 
     def nth_steps(self, name: str, nth: int) -> dict[int, int]:
         """For each epoch, the number of its nth step of that name that is in use."""
         numbers: dict[int, list[int]] = defaultdict(list)
         for ran in self.every:
-            if ran.key[0] == "step" and ran.name == name and not ran.cut:
-                for place in ran.places:
+            if ran.key[0] == "step" and ran.name == name:
+                for place in self.in_use(ran):
                     numbers[place.epoch].append(place.number)
         return {
             epoch: sorted(found)[nth - 1] for epoch, found in numbers.items() if len(found) >= nth
         }
-
-    def _cut(self, name: str, nth: int) -> None:
-        first = self.nth_steps(name, nth)
-        for ran in self.every:
-            if ran.key[0] in ("step", "verify") and any(
-                one.epoch in first and one.number >= first[one.epoch] for one in ran.places
-            ):
-                ran.cut = True
 
     # Processes.
 
@@ -332,7 +368,6 @@ class World:
             ran = call.ran
             if ran.key[0] in ("ask", "record"):
                 continue
-            self.must(not ran.cut, f"{ran.key} was served after a cut")
             self.must(tree[: len(ran.end)] == ran.end, f"{ran.key} ran on {ran.start}, not {tree}")
             for earlier in call.before:
                 one = earlier.ran

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -29,7 +29,7 @@ def entry(
     ordinal: int = 0,
     name: str = "s",
     given: str | None = None,
-    cut_from: Mapping[int, int] | None = None,
+    cut_from: int | None = None,
 ) -> Entry:
     return Entry(
         kind=kind,
@@ -44,12 +44,12 @@ def entry(
         started=NOW,
         finished=NOW,
         given=given,
-        cut_from=cut_from or {},
+        cut_from=cut_from,
     )
 
 
-def cut(number: int, cut_from: Mapping[int, int], *, epoch: int = 1) -> Entry:
-    return entry(number, "cut", kind=Kind.CUT, epoch=epoch, cut_from=cut_from)
+def cut(number: int, first: int, *, nth: int = 1, epoch: int = 1) -> Entry:
+    return entry(number, "cut", kind=Kind.CUT, epoch=epoch, cut_from=first, ordinal=nth - 1)
 
 
 def numbers(entries: Iterable[Entry]) -> list[int]:
@@ -110,7 +110,7 @@ def test_a_verdict_is_found_by_the_head_its_task_was_given() -> None:
 
 def test_an_older_verdict_is_adopted_by_the_tip_alone() -> None:
     older = entry(1, "v", kind=Kind.VERIFY, given="elsewhere")
-    assert Chain(BASE, 2, [older]).adoptable(Kind.VERIFY, "v", 0) == older
+    assert Chain(BASE, 2, [older]).adoptable(Kind.VERIFY, "s", "v", 0) == older
 
 
 def test_an_older_step_is_not_served_as_it_is() -> None:
@@ -121,21 +121,21 @@ def test_an_older_step_is_adopted_at_the_tip_and_nowhere_else() -> None:
     a, b = entry(1, "a", BASE, "h1"), entry(2, "b", "h1", "h2")
     chain = Chain(BASE, 2, [a, b])
     assert chain.tip == BASE
-    assert chain.adoptable(Kind.STEP, "a", 0) == a
-    assert chain.adoptable(Kind.STEP, "b", 0) is None
+    assert chain.adoptable(Kind.STEP, "s", "a", 0) == a
+    assert chain.adoptable(Kind.STEP, "s", "b", 0) is None
     chain.add(renumbered(a, epoch=2, number=3, given=None))
     assert chain.tip == "h1"
-    assert chain.adoptable(Kind.STEP, "a", 0) is None
-    assert chain.adoptable(Kind.STEP, "b", 0) == b
+    assert chain.adoptable(Kind.STEP, "s", "a", 0) is None
+    assert chain.adoptable(Kind.STEP, "s", "b", 0) == b
 
 
 def test_an_entry_of_this_epoch_is_not_adopted() -> None:
-    assert Chain(BASE, 1, [entry(1, "a")]).adoptable(Kind.STEP, "a", 0) is None
+    assert Chain(BASE, 1, [entry(1, "a")]).adoptable(Kind.STEP, "s", "a", 0) is None
 
 
 def test_the_newest_of_several_is_used() -> None:
     one, two = entry(1, "a", BASE, "h1"), entry(2, "a", BASE, "h2", epoch=2)
-    assert Chain(BASE, 3, [one, two]).adoptable(Kind.STEP, "a", 0) == two
+    assert Chain(BASE, 3, [one, two]).adoptable(Kind.STEP, "s", "a", 0) == two
     answers = [entry(1, "q", kind=Kind.ASK), entry(2, "q", kind=Kind.ASK)]
     assert Chain(BASE, 1, answers).find(Kind.ASK, "q", 0) == answers[1]
 
@@ -143,7 +143,7 @@ def test_the_newest_of_several_is_used() -> None:
 def test_answers_and_records_hold_in_any_epoch_and_on_any_tree() -> None:
     for kind in (Kind.ASK, Kind.RECORD):
         fact = entry(1, "q", "off the chain", kind=kind)
-        assert Chain(BASE, 7, [fact, cut(2, {1: 1})]).find(kind, "q", 0) == fact
+        assert Chain(BASE, 7, [fact, cut(2, 1)]).find(kind, "q", 0) == fact
 
 
 def test_an_answer_moves_no_tip() -> None:
@@ -155,42 +155,57 @@ def test_what_needs_a_commit_that_is_gone_does_not_count() -> None:
     chain = Chain(BASE, 1, [a, b, c], frozenset({"h2"}))
     assert (numbers(chain.live), chain.tip) == ([1, 3], "h1")
     older = Chain(BASE, 2, [a, b, c], frozenset({"h1"}))
-    assert older.adoptable(Kind.STEP, "a", 0) is None
+    assert older.adoptable(Kind.STEP, "s", "a", 0) is None
 
 
 def test_a_cut_puts_out_of_use_what_is_numbered_from_there_up_to_itself() -> None:
     a, b, c = entry(1, "a", BASE, "h1"), entry(2, "b", "h1", "h2"), entry(3, "c", "h2", "h3")
     chain = Chain(BASE, 1, [a, b, c])
-    chain.add(cut(4, {1: 2}))
+    chain.add(cut(4, 2))
     assert (numbers(chain.live), chain.tip) == ([1], "h1")
     chain.add(entry(5, "b", "h1", "h4"))
     assert (numbers(chain.live), chain.tip) == ([1, 5], "h4")
 
 
 def test_a_cut_holds_in_a_later_epoch() -> None:
-    entries = [entry(1, "a"), entry(2, "b"), cut(3, {1: 2})]
-    chain = Chain(BASE, 2, entries)
-    assert chain.adoptable(Kind.STEP, "a", 0) == entries[0]
-    assert chain.adoptable(Kind.STEP, "b", 0) is None
+    a, b = entry(1, "a", name="t"), entry(2, "b")
+    chain = Chain(BASE, 2, [a, b, cut(3, 2)])
+    assert chain.adoptable(Kind.STEP, "t", "a", 0) == a
+    assert chain.adoptable(Kind.STEP, "s", "b", 0) is None
 
 
-def test_a_cut_copy_takes_its_original_out_of_use() -> None:
-    original, new = entry(1, "b"), entry(2, "a", epoch=2)
-    copy = renumbered(original, epoch=2, number=3, given=None)
-    again = renumbered(copy, epoch=3, number=4, given=None)
-    chain = Chain(BASE, 3, [original, new, copy, again, cut(5, {3: 4}, epoch=3)])
-    assert chain.live == ()
-    assert chain.adoptable(Kind.STEP, "b", 0) is None
-    assert chain.adoptable(Kind.STEP, "a", 0) == new
+def test_from_the_step_of_a_cut_on_nothing_older_is_adopted() -> None:
+    a, b, c = entry(1, "a", name="t"), entry(2, "b"), entry(3, "c", name="t")
+    verdict = entry(4, "v", kind=Kind.VERIFY)
+    chain = Chain(BASE, 2, [a, b, c, verdict, cut(5, 5, epoch=2)])
+    assert chain.adoptable(Kind.STEP, "t", "a", 0) == a
+    assert chain.adoptable(Kind.VERIFY, "s", "v", 0) == verdict
+    assert chain.adoptable(Kind.STEP, "s", "b", 0) is None
+    chain.add(entry(6, "b", epoch=2))
+    assert chain.adoptable(Kind.STEP, "t", "c", 0) is None
+    assert chain.adoptable(Kind.VERIFY, "s", "v", 0) is None
 
 
-def test_a_copy_names_the_entry_that_was_made_when_it_ran() -> None:
+def test_the_steps_before_the_nth_of_a_cut_are_adopted() -> None:
+    first, second = entry(1, "a"), entry(2, "b")
+    chain = Chain(BASE, 2, [first, second, cut(3, 3, nth=2, epoch=2)])
+    assert chain.adoptable(Kind.STEP, "s", "a", 0) == first
+    chain.add(renumbered(first, epoch=2, number=4, given=None))
+    assert chain.adoptable(Kind.STEP, "s", "b", 0) is None
+
+
+def test_what_was_recorded_behind_a_cut_is_adopted_later() -> None:
+    new = entry(3, "b")
+    chain = Chain(BASE, 2, [entry(1, "b"), cut(2, 1), new])
+    assert chain.adoptable(Kind.STEP, "s", "b", 0) == new
+
+
+def test_a_copy_names_what_it_repeats() -> None:
     copy = renumbered(entry(1, "b"), epoch=2, number=3, given="h1")
     assert (copy.epoch, copy.number, copy.given, copy.copy_of) == (2, 3, "h1", 1)
-    assert renumbered(copy, epoch=3, number=4, given=None).copy_of == 1
 
 
-def test_where_a_cut_begins_is_counted_by_name_in_each_epoch() -> None:
+def test_where_a_cut_begins_is_counted_by_name_on_the_live_chain() -> None:
     entries = [
         entry(1, "a", BASE, "h1"),
         entry(2, "b", "h1", name="t"),
@@ -201,16 +216,16 @@ def test_where_a_cut_begins_is_counted_by_name_in_each_epoch() -> None:
         entry(7, "v", BASE, epoch=2, kind=Kind.VERIFY),
     ]
     chain = Chain(BASE, 2, entries)
-    assert chain.cut_from("s", 1) == {1: 1, 2: 4}
-    assert chain.cut_from("s", 2) == {1: 3, 2: 6}
-    assert chain.cut_from("t", 1) == {1: 2}
-    assert chain.cut_from("s", 3) == {}
-    assert chain.cut_from("none", 1) == {}
+    assert chain.cut_from("s", 1) == 4
+    assert chain.cut_from("s", 2) == 6
+    assert chain.cut_from("s", 3) is None
+    assert chain.cut_from("none", 1) is None
+    assert chain.cut_from("t", 1) == chain.next_number
 
 
 def test_what_is_cut_is_not_counted_again() -> None:
-    chain = Chain(BASE, 1, [entry(1, "a"), entry(2, "b"), cut(3, {1: 2}), entry(4, "c")])
-    assert chain.cut_from("s", 2) == {1: 4}
+    chain = Chain(BASE, 1, [entry(1, "a"), entry(2, "b"), cut(3, 2), entry(4, "c")])
+    assert chain.cut_from("s", 2) == 4
 
 
 def test_what_follows_on_a_dropped_commit_leaves_the_chain() -> None:
@@ -258,13 +273,10 @@ class Reference:
         self._entries = sorted(entries, key=lambda one: one.number)
 
     def is_out(self, one: Entry) -> bool:
-        family = {one.copy_of or one.number}
         return any(
-            (other.copy_of or other.number) in family
-            and cut.number > other.number >= cut.cut_from.get(other.epoch, cut.number)
+            cut.cut_from is not None and cut.number > one.number >= cut.cut_from
             for cut in self._entries
             if cut.kind is Kind.CUT
-            for other in self._entries
         )
 
     @property
@@ -285,11 +297,15 @@ class Reference:
         return moved[-1] if moved else BASE
 
     def adoptable(self, print_: str) -> list[Entry]:
+        steps = len(self.live) + 1
+        cuts = [one for one in self._entries if one.kind is Kind.CUT and steps > one.ordinal]
+        after = cuts[-1].number if cuts else 0
         return [
             one
             for one in self._entries
             if one.kind is Kind.STEP
             and one.epoch < self._epoch
+            and one.number > after
             and one.fingerprint == print_
             and one.head_before == self.tip
             and not self.is_out(one)
@@ -311,13 +327,16 @@ def test_any_history_reads_as_the_rules_say(history: list[Doing]) -> None:
                 number = chain.next_number
             case "adopt":
                 older = reference.adoptable(doing.print_)
-                assert chain.adoptable(Kind.STEP, doing.print_, 0) == (older[-1] if older else None)
+                assert chain.adoptable(Kind.STEP, "s", doing.print_, 0) == (
+                    older[-1] if older else None
+                )
                 if older:
                     made = renumbered(older[-1], epoch=epoch, number=number, given=None)
             case "cut":
-                first = chain.cut_from("s", 1 + doing.pick % 3)
-                if first:
-                    made = cut(number, first, epoch=epoch)
+                nth = 1 + doing.pick % 3
+                first = chain.cut_from("s", nth)
+                if first is not None:
+                    made = cut(number, first, nth=nth, epoch=epoch)
             case "drop" if entries:
                 gone = entries.pop(doing.pick % len(entries))
                 chain.drop(gone)

@@ -280,13 +280,13 @@ def _already_finished(record: RunRecord, outcome: Outcome) -> Report:
     )
 
 
-def _cut_for(scope: ScopeState, again: str) -> tuple[str, int, Mapping[int, int]]:
+def _cut_for(scope: ScopeState, again: str) -> tuple[str, int, int]:
     name, _, count = again.partition("#")
     if count and not (count.isdecimal() and int(count) > 0):
         raise InputError(f"--again {again!r}: after # stands a number from 1, as in {name}#2")
     nth = int(count) if count else 1
     cut_from = scope.chain.cut_from(name, nth)
-    if not cut_from:
+    if cut_from is None:
         raise NotFoundError(
             f"no step {again!r} is recorded in run {scope.scope.label!r};"
             f" `agl show {scope.scope.label}` lists them"
@@ -294,7 +294,7 @@ def _cut_for(scope: ScopeState, again: str) -> tuple[str, int, Mapping[int, int]
     return name, nth, cut_from
 
 
-def _write_cut(scope: ScopeState, name: str, nth: int, cut_from: Mapping[int, int]) -> None:
+def _write_cut(scope: ScopeState, name: str, nth: int, cut_from: int) -> None:
     terms = {"step": fingerprints.digest(name), "nth": fingerprints.digest(nth)}
     now, tip = scope.run.services.clock.now(), scope.chain.tip
     entry = Entry(
@@ -303,7 +303,7 @@ def _write_cut(scope: ScopeState, name: str, nth: int, cut_from: Mapping[int, in
         epoch=scope.run.epoch.number,
         number=scope.chain.next_number,
         fingerprint=fingerprints.fingerprint(Kind.CUT.value, terms),
-        ordinal=0,
+        ordinal=nth - 1,
         value={"step": name, "nth": nth},
         head_before=tip,
         head_after=tip,

@@ -72,8 +72,8 @@ class Epoch:
 class Entry:
     """One recorded fact of a scope. `value` is JSON; `terms` are the digests of the parts of the
     fingerprint; `given` is the head that a verdict's task had last been handed; `copy_of` is the
-    number of the older entry that this one repeats in a new epoch; `cut_from` holds, for a cut, the
-    first number of each epoch that is out of use."""
+    number of the older entry that this one repeats in a new epoch; `cut_from` is, for a cut, the
+    first number that is out of use; its name and ordinal are those of the step that runs again."""
 
     kind: Kind
     name: str
@@ -92,7 +92,7 @@ class Entry:
     terms: Mapping[str, str] = field(default_factory=dict)
     given: str | None = None
     copy_of: int | None = None
-    cut_from: Mapping[int, int] = field(default_factory=dict)
+    cut_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,15 +223,12 @@ def entry_to_json(entry: Entry) -> Document:
         "terms": dict(entry.terms),
         "given": entry.given,
         "copy_of": entry.copy_of,
-        "cut_from": {str(epoch): number for epoch, number in entry.cut_from.items()},
+        "cut_from": entry.cut_from,
     }
 
 
 def entry_from_json(document: Document, where: str) -> Entry:
     read = _Reader(document, where)
-    cuts = read.mapping("cut_from")
-    if not all(key.isdecimal() and type(value) is int for key, value in cuts.items()):
-        raise CorruptDocument(f"{where}: 'cut_from' is not a table of numbers")
     return Entry(
         kind=read.member("kind", Kind),
         name=read.text("name"),
@@ -250,7 +247,7 @@ def entry_from_json(document: Document, where: str) -> Entry:
         terms=read.texts("terms"),
         given=read.text_or_none("given"),
         copy_of=read.whole_or_none("copy_of"),
-        cut_from={int(key): value for key, value in cuts.items() if isinstance(value, int)},
+        cut_from=read.whole_or_none("cut_from"),
     )
 
 

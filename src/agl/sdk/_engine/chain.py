@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 
 from agl.ports.ledger import Entry, Kind
 
@@ -79,12 +79,15 @@ class Chain:
                 return entry
         return None
 
-    def adoptable(self, kind: Kind, fingerprint: str, ordinal: int) -> Entry | None:
-        """The newest entry of an older epoch that answers this and starts at the tip, or None."""
+    def adoptable(self, kind: Kind, name: str, fingerprint: str, ordinal: int) -> Entry | None:
+        """The newest entry of an older epoch that answers this and starts at the tip, or None. From
+        the step of a cut on, that is one that was recorded after the cut."""
+        after = self._last_cut_reached(name if kind is Kind.STEP else None)
         for number in reversed(self._index.get((kind, fingerprint, ordinal), [])):
             entry = self._entries.get(number)
             if (
                 entry is not None
+                and entry.number > after
                 and entry.epoch < self._epoch
                 and entry.head_before == self._tip
                 and self._counts(entry)
@@ -92,11 +95,11 @@ class Chain:
                 return entry
         return None
 
-    def cut_from(self, name: str, nth: int) -> Mapping[int, int]:
-        """For each epoch, the number of its nth step of that name: where a cut would begin. In this
-        epoch only the live chain is looked at; empty when there is no such step."""
+    def cut_from(self, name: str, nth: int) -> int | None:
+        """Where a cut would begin: the number of the live chain's nth step of that name, or the
+        next number when only an older epoch has one; None when none has."""
         found: dict[int, int] = {}
-        counts: dict[int, int] = defaultdict(int)
+        counts: Counter[int] = Counter()
         for entry in self.entries:
             if entry.kind is not Kind.STEP or entry.name != name or not self._counts(entry):
                 continue
@@ -105,20 +108,15 @@ class Chain:
             counts[entry.epoch] += 1
             if counts[entry.epoch] == nth:
                 found[entry.epoch] = entry.number
-        return found
+        return found.get(self._epoch, self.next_number) if found else None
 
     def _order(self) -> None:
         self._tip = self._base
         self._heads = {self._base}
         self._live: dict[int, Entry] = {}
         self._index: dict[_Key, list[int]] = defaultdict(list)
-        self._out = {
-            _origin(entry)
-            for cut in self._entries.values()
-            if cut.kind is Kind.CUT
-            for entry in self._entries.values()
-            if cut.cut_from.get(entry.epoch, cut.number) <= entry.number < cut.number
-        }
+        self._steps: Counter[str] = Counter()
+        self._cuts = [entry for entry in self._entries.values() if entry.kind is Kind.CUT]
         for entry in self.entries:
             self._place(entry)
 
@@ -131,16 +129,28 @@ class Chain:
             and self._counts(entry)
         ):
             self._live[entry.number] = entry
+            if entry.kind is Kind.STEP:
+                self._steps[entry.name] += 1
             if entry.head_after != entry.head_before:
                 self._heads.add(entry.head_after)
                 self._tip = entry.head_after
 
+    def _last_cut_reached(self, next_step: str | None) -> int:
+        """The number of the last cut whose step is on the live chain or would come on it next."""
+        return max(
+            (
+                cut.number
+                for cut in self._cuts
+                if self._steps[cut.name] + (cut.name == next_step) > cut.ordinal
+            ),
+            default=0,
+        )
+
     def _counts(self, entry: Entry) -> bool:
-        """Whether no cut put the entry or a copy of it out of use, and its commits are there."""
+        """Whether no cut put the entry out of use and its commits are there."""
         if entry.head_after in self._gone or entry.head_before in self._gone:
             return False
-        return _origin(entry) not in self._out
-
-
-def _origin(entry: Entry) -> int:
-    return entry.number if entry.copy_of is None else entry.copy_of
+        return not any(
+            cut.cut_from is not None and cut.cut_from <= entry.number < cut.number
+            for cut in self._cuts
+        )

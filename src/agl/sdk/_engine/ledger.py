@@ -141,7 +141,5 @@ def labels_of(store: Store, project: ProjectName) -> tuple[str, ...]:
 
 
 def renumbered(entry: Entry, *, epoch: int, number: int, given: str | None) -> Entry:
-    """The copy of an older epoch's entry with which this epoch goes on; a copy of a copy names the
-    entry that was made when it ran."""
-    origin = entry.number if entry.copy_of is None else entry.copy_of
-    return dataclasses.replace(entry, epoch=epoch, number=number, given=given, copy_of=origin)
+    """The copy of an older epoch's entry with which this epoch goes on."""
+    return dataclasses.replace(entry, epoch=epoch, number=number, given=given, copy_of=entry.number)

@@ -95,7 +95,9 @@ class ScopeState:
         """The entry of an older epoch that starts at the tip, written again under this epoch; or
         None. The caller has the turn."""
         while True:
-            older = self.chain.adoptable(asked.kind, asked.fingerprint, self.ordinal(asked))
+            older = self.chain.adoptable(
+                asked.kind, asked.name, asked.fingerprint, self.ordinal(asked)
+            )
             if older is None:
                 return None
             value = self._decoded(older, decode)

@@ -250,6 +250,28 @@ print(asyncio.run(run).status)
     assert (await processes.run(python(script, tmp_path, timeout_s=10))).stdout == b"3\n"
 
 
+async def test_a_child_is_waited_for_where_the_kernel_hands_out_no_pidfd(
+    processes: SystemProcesses, tmp_path: Path
+) -> None:
+    script = """
+import asyncio, os
+from pathlib import Path
+if hasattr(os, "pidfd_open"):
+    del os.pidfd_open
+from agl.adapters.system import SystemProcesses
+from agl.ports.processes import Command
+command = Command(("/bin/sh", "-c", "echo out; exit 3"), Path("/"), {})
+limited = Command(("sleep", "60"), Path("/"), dict(os.environ), timeout_s=0.1)
+async def main():
+    for finished in await asyncio.gather(*(SystemProcesses().run(command) for _ in range(20))):
+        assert (finished.status, finished.stdout) == (3, b"out\\n")
+    print((await SystemProcesses().run(limited)).status)
+asyncio.run(main())
+"""
+    finished = await processes.run(python(script, tmp_path, timeout_s=10))
+    assert finished.stdout == b"%d\n" % -signal.SIGTERM, finished.stderr
+
+
 async def test_a_grandchild_that_holds_the_pipe_does_not_hold_the_result(
     processes: SystemProcesses, tmp_path: Path, marker: Marker
 ) -> None:

@@ -11,12 +11,13 @@ from agl.adapters.filesystem.store import encoded
 from agl.ports.store import Address, Document
 from bench.figures import Figure
 
+BLOCK = 10
 DOCUMENT: Document = {"format": 1, "value": {"text": "x" * 1000}}
 
 
 def measure(folder: Path, documents: int, sample: int) -> list[Figure]:
     """The first `sample` writes of one folder and the last of another that comes to hold
-    `documents`, in turn, so that both meet the same disk."""
+    `documents`, in blocks by turns, so that both meet the same disk."""
     store = FilesystemStore(folder)
     full = folder / "full"
     full.mkdir(parents=True)
@@ -24,14 +25,11 @@ def measure(folder: Path, documents: int, sample: int) -> list[Figure]:
         (full / f"{number:06}.json").write_bytes(encoded(DOCUMENT))
     first: list[float] = []
     last: list[float] = []
-    for number in range(sample):
-        turns = [
-            (first, ("empty", f"{number:06}")),
-            (last, ("full", f"{documents - sample + number:06}")),
-        ]
-        # An fsync leaves less to the one right after it, so each goes first every other time.
-        for took_ms, address in turns if number % 2 else reversed(turns):
-            took_ms.append(_write_ms(store, address))
+    for begin in range(0, sample, BLOCK):
+        numbers = range(begin, min(begin + BLOCK, sample))
+        first += [_write_ms(store, ("empty", f"{number:06}")) for number in numbers]
+        before = documents - sample
+        last += [_write_ms(store, ("full", f"{before + number:06}")) for number in numbers]
     return [
         Figure("journaled write, the first ones", median(first), "ms"),
         Figure(f"journaled write, at {documents:,}", median(last), "ms"),

@@ -26,11 +26,16 @@ class Invalid(Exception):
 
 
 def schema_of(kind: type[T]) -> Mapping[str, object]:
-    """The JSON Schema of a payload type, an object.
+    """The JSON Schema of a payload type, an object. Not to be changed: it is made once per type.
 
     Raises:
         InputError: the type has no JSON Schema, or one that is not an object's.
     """
+    return _schema(cast(Hashable, kind))
+
+
+@lru_cache(maxsize=256)
+def _schema(kind: Any) -> Mapping[str, object]:
     from pydantic import PydanticUserError
 
     try:
@@ -38,6 +43,9 @@ def schema_of(kind: type[T]) -> Mapping[str, object]:
     except PydanticUserError as error:
         first = str(error).splitlines()[0]
         raise InputError(f"payload {kind.__qualname__!r} has no JSON Schema: {first}") from error
+    # A type that holds itself is described by a reference to its own definition.
+    name = schema.get("$ref", "").removeprefix("#/$defs/")
+    schema = {**schema["$defs"][name], "$defs": schema["$defs"]} if name else schema
     if schema.get("type") != "object":
         raise InputError(
             f"payload {kind.__qualname__!r} is not an object; use a dataclass or a pydantic model"

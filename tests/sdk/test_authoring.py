@@ -50,6 +50,18 @@ def test_dataclasses_and_models_are_payloads(payload: type) -> None:
     assert made.type_name.endswith(payload.__name__)
 
 
+@dataclass
+class Branch:
+    name: str
+    below: list[Branch]
+
+
+def test_a_payload_may_hold_itself() -> None:
+    schema = reporting_tool("report", "Hands in.", Branch).schema
+    assert schema["type"] == "object"
+    assert schema["required"] == ["name", "below"]
+
+
 def test_a_described_field_is_described_to_the_agent() -> None:
     schema = reporting_tool("report", "Hands in.", Payload).schema
     properties = schema["properties"]

@@ -224,6 +224,22 @@ async def test_a_repository_that_the_agent_committed_is_kept(repo: GitTrees) -> 
     assert await rests_at(repo, tree, repo.base)
 
 
+async def test_a_nested_repository_where_the_target_has_files_is_kept_whole(
+    repo: GitTrees,
+) -> None:
+    tree = await opened(repo)
+    (tree.path / "inner").mkdir()
+    (tree.path / "inner" / "tracked.txt").write_bytes(b"tracked")
+    target = await tree.commit_all(repo.base, "inner", KEEPING)
+    await tree.restore(repo.base, KEEPING)
+    repo.nest_in(tree.path, "inner", with_commit=True)
+    await tree.restore(target, KEEPING)
+    folders = [item.folder for item in await repo.kept.items() if item.folder]
+    assert [files_below(folder / "inner") for folder in folders] == [{"inside.txt": b"nested"}]
+    assert (folders[0] / "inner" / ".git").is_dir()
+    assert await rests_at(repo, tree, target)
+
+
 async def test_the_files_of_a_nested_repository_are_committed(repo: GitTrees) -> None:
     tree = await opened(repo)
     repo.nest_in(tree.path, "inner", with_commit=True)
@@ -289,6 +305,16 @@ async def test_a_step_that_ends_in_the_middle_of_something_is_committed(
     assert await can_be_found(repo, ours, SCOPE.branch)
     assert await rests_at(repo, tree, head)
     assert "rebas" not in repo.git("status", cwd=tree.path)
+
+
+async def test_a_merge_without_a_change_is_concluded(repo: GitTrees) -> None:
+    tree = await opened(repo)
+    theirs = repo.git("commit-tree", f"{repo.base}^{{tree}}", "-p", repo.base, "-m", "theirs")
+    repo.git("merge", "--no-commit", "--no-ff", "-s", "ours", theirs, cwd=tree.path)
+    assert not (await tree.state()).clean
+    head = await tree.commit_all(repo.base, "merge", KEEPING)
+    assert repo.git("rev-parse", f"{head}^@").split() == [repo.base, theirs]
+    assert await rests_at(repo, tree, head)
 
 
 async def test_what_a_rebase_had_stashed_can_be_found(repo: GitTrees) -> None:

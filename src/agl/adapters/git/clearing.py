@@ -76,7 +76,7 @@ class Clearing:
         except (TreeVanished, UpstreamError):
             # The files go to the kept folder as they are; of commits HEAD and its log tell.
             head = await self._refs.head(registration.git_dir)
-            passed = moved_through(registration.git_dir)
+            passed, _ = moved_through(registration.git_dir)
             return await keep_lost(self._git, [head.commit, *passed], keeping, self._clock)
 
     def _move(

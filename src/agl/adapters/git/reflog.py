@@ -7,23 +7,24 @@ from pathlib import Path
 OURS = b"agl"
 
 
-def moved_through(git_dir: Path) -> tuple[str, ...]:
-    """Where AGL's own last move left HEAD and where it was moved since, oldest first.
+def moved_through(git_dir: Path, dealt: int = 0) -> tuple[tuple[str, ...], int]:
+    """Where AGL's own last move left HEAD and where it was moved since, oldest first, and how many
+    lines the log has. Of the first `dealt` lines only the last still counts.
 
     A line is `old new who <mail> time zone<TAB>action`; that of AGL's moves is GIT_REFLOG_ACTION.
     """
     try:
         lines = (git_dir / "logs" / "HEAD").read_bytes().splitlines()
     except OSError:
-        return ()
+        return (), 0
     found: list[str] = []
-    for line in reversed(lines):
-        ids, _, action = line.partition(b"\t")
+    for number in range(len(lines), 0, -1):
+        ids, _, action = lines[number - 1].partition(b"\t")
         old, _, rest = ids.partition(b" ")
         found.append(rest.split(b" ", 1)[0].decode("ascii", "replace"))
-        if action.startswith(OURS) or not old.strip(b"0"):
+        if action.startswith(OURS) or not old.strip(b"0") or number == dealt:
             break
-    return tuple(reversed(found))
+    return tuple(reversed(found)), len(lines)
 
 
 def operation_commits(git_dir: Path) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ class GitWorkspace(Workspace):
         self._submodules = Submodules(git, repository, registration.git_dir, registration.folder)
         self._clock = clock
         self._ref = HEADS + scope.branch
-        self._held: set[str] = set()
+        self._dealt = self._read = 0
         self._hides: tuple[tuple[int, int, int] | None, bool] = (None, False)
 
     async def state(self) -> TreeState:
@@ -162,9 +162,9 @@ class GitWorkspace(Workspace):
         return Look(status.head, attached, status, self._hides_entries(status.head), busy)
 
     def _passed(self) -> tuple[str, ...]:
-        """What HEAD was at or would be at, without what this object has made sure of before."""
-        seen = (*moved_through(self._git_dir), *operation_commits(self._git_dir))
-        return tuple(commit for commit in seen if commit not in self._held)
+        """What HEAD was at since it was last made sure of, and what git would take up again."""
+        moves, self._read = moved_through(self._git_dir, self._dealt)
+        return (*moves, *operation_commits(self._git_dir))
 
     def _hides_entries(self, head: str | None) -> bool:
         index = self._git_dir / "index"
@@ -269,9 +269,8 @@ class GitWorkspace(Workspace):
     async def _keep_lost(
         self, commits: Iterable[str | None], keeping: Keeping, *safe: str
     ) -> list[KeptItem]:
-        sure = [commit for commit in commits if commit]
-        kept = await keep_lost(self._git, sure, keeping, self._clock, safe=safe)
-        self._held.update(sure)
+        kept = await keep_lost(self._git, commits, keeping, self._clock, safe=safe)
+        self._dealt = self._read
         return kept
 
     def _move(self, paths: Iterable[bytes], keeping: Keeping) -> list[KeptItem]:

@@ -143,7 +143,7 @@ class GitWorkspaces(WorkspaceProvider):
         git = self._git.at(self._repository.common_dir)
         tip = await self._refs.commit(HEADS + scope.branch)
         head = await self._refs.head(registration.git_dir)
-        passed = moved_through(registration.git_dir)
+        passed, _ = moved_through(registration.git_dir)
         await keep_lost(
             git, [head.commit, *passed], keeping, self._clock, safe=[tip] if tip else []
         )

@@ -65,9 +65,20 @@ def test_a_process_that_is_gone_answers_with_nothing(
     child.kill()
     child.wait()
     assert child.pid not in table.look()
-    assert not table.environment(child.pid) - {b""}
+    assert table.environment(child.pid) == frozenset()
     assert table.folder(child.pid) is None
     assert table.command(child.pid) == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_process_is_known_while_it_becomes_another_program(tmp_path: Path) -> None:
+    (tmp_path / "again").write_text('exec /bin/sh "$0"\n')
+    child = subprocess.Popen(["/bin/sh", tmp_path / "again"], env={"A": "b"})
+    try:
+        assert all(b"A=b" in ProcTable().environment(child.pid) for _ in range(2000))
+    finally:
+        child.kill()
+        child.wait()
 
 
 def test_relations_are_followed_down_and_up() -> None:

@@ -12,8 +12,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -120,12 +120,7 @@ class SystemProcesses(Processes):
 
     def _start(self, command: Command) -> subprocess.Popen[bytes]:
         try:
-            with ExitStack() as stack:
-                stdin: IO[bytes] | int = subprocess.DEVNULL
-                if command.stdin:
-                    stdin = stack.enter_context(tempfile.TemporaryFile())
-                    stdin.write(command.stdin)
-                    stdin.seek(0)
+            with _stdin(command) as stdin:
                 return subprocess.Popen(
                     self._argv(command),
                     cwd=command.cwd,
@@ -227,6 +222,22 @@ def _environment(command: Command) -> Mapping[str, str]:
         if name not in (RUN_VARIABLE, ATTEMPT_VARIABLE)
     }
     return inherited | _variables(command.marker)
+
+
+@contextmanager
+def _stdin(command: Command) -> Iterator[IO[bytes] | int]:
+    """What the child reads, as a file without a name: it cannot block, and may be left unread."""
+    if not command.stdin:
+        yield subprocess.DEVNULL
+        return
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(tempfile.TemporaryFile())
+            file.write(command.stdin)
+            file.seek(0)
+        except OSError as error:
+            raise NotStarted(command.argv[0], f"its input cannot be stored: {error}") from error
+        yield file
 
 
 def _check_program(command: Command) -> None:

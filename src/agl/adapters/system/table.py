@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 _COMMAND_CHARS = 200
+_EXEC_S = 0.1
+_SETTLED = 3
+_KERNEL_THREAD = 0x00200000  # PF_KTHREAD of include/linux/sched.h
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class Process:
 
 
 Snapshot = Mapping[int, Process]
-"""The living processes by pid; a zombie is none of them."""
+"""The living processes by pid; a zombie is none of them, nor is a thread of the kernel."""
 
 
 class ProcessTable(ABC):
@@ -90,7 +94,16 @@ class ProcTable(ProcessTable):
         return snapshot
 
     def environment(self, pid: int) -> frozenset[bytes]:
-        return frozenset(_read(f"/proc/{pid}/environ").split(b"\0"))
+        # Amid execve(2) a process shows for a moment no variables, and for most of that no words of
+        # its command line either (Linux 6); so only what stays empty is empty.
+        path = f"/proc/{pid}/environ"
+        until = time.monotonic() + _EXEC_S
+        settled = 0
+        while not (variables := _read(path)) and settled < _SETTLED:
+            settled = settled + 1 if _read(f"/proc/{pid}/cmdline") else 0
+            if not os.access(path, os.R_OK) or _stat(pid) is None or time.monotonic() >= until:
+                break
+        return frozenset(variables.split(b"\0")) - {b""}
 
     def folder(self, pid: int) -> str | None:
         try:
@@ -114,7 +127,7 @@ def _read(path: str) -> bytes:
 def _stat(pid: int) -> Process | None:
     # The second field, the program's name in brackets, may itself hold brackets and spaces.
     fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-    if not fields or fields[0] in (b"Z", b"X"):
+    if not fields or fields[0] in (b"Z", b"X") or int(fields[6]) & _KERNEL_THREAD:
         return None
     parent, group, session = map(int, fields[1:4])
     return Process(pid, parent, group, session, started=float(fields[19]))

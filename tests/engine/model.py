@@ -505,7 +505,7 @@ class Process:
     ) -> int | None:
         match leaf.kind:
             case "write":
-                await run.step(_silent(leaf.name, words), commit="write", **inputs)
+                await run.step(silent(leaf.name, words), commit="write", **inputs)
                 return None
             case "tell" | "idle":
                 told = await run.step(_telling(leaf.name, words), commit="tell", **inputs)
@@ -560,7 +560,7 @@ _tool = reporting_tool("tell", "Hands in the result.", Told, type_name="Told")
 
 
 @lru_cache(maxsize=4096)
-def _silent(name: str, words: str) -> Role[None]:
+def silent(name: str, words: str) -> Role[None]:
     return Role(name=name, instructions=words).on(MODEL)
 
 

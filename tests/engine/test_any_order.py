@@ -13,8 +13,26 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from agl.sdk import Role, Run
-from engine.model import MODEL, Asked, At, Item, Leaf, Process, Program, Stage, World, calling
+from agl.ports.ids import Scope
+from agl.ports.ledger import Entry, entry_address
+from agl.sdk import Run
+from agl.sdk._engine.ledger import Ledger
+from engine.model import (
+    LABEL,
+    PROJECT,
+    Asked,
+    At,
+    Item,
+    Leaf,
+    Process,
+    Program,
+    Stage,
+    Walk,
+    World,
+    calling,
+    in_order,
+    silent,
+)
 
 kinds = st.sampled_from(("write", "tell", "look", "idle", "verify", "ask", "record"))
 leaf = st.builds(Leaf, kinds, st.sampled_from(("s", "t")), st.integers(0, 1), st.booleans())
@@ -341,7 +359,7 @@ def test_equal_steps_side_by_side_are_counted(world: World) -> None:
     async def alike(process: Process, run: Run[None]) -> None:
         async def one() -> None:
             await process.pause()
-            await run.step(Role(name="s", instructions="s/write/0").on(MODEL), commit="one of five")
+            await run.step(silent("s", "s/write/0"), commit="one of five")
 
         calling.set(Asked(("step", "s/write/0", ""), None))
         async with asyncio.TaskGroup() as group:
@@ -357,3 +375,109 @@ def test_equal_steps_side_by_side_are_counted(world: World) -> None:
     assert report is not None
     assert (report.replayed, report.ran) == (before, 5 - before)
     assert len(world.repo.tokens(report.head)) == 5
+
+
+def entries(world: World) -> tuple[Entry, ...]:
+    return Ledger(world.store, Scope(PROJECT, LABEL)).entries(Scope(PROJECT, LABEL))
+
+
+def unfinished(world: World, program: Program, stage: Stage, walk: Walk) -> None:
+    """Goes through it all and fails at the very end, so that a resume goes through it again."""
+
+    async def failing(process: Process, run: Run[None]) -> None:
+        await walk(process, run)
+        raise RuntimeError("at the very end")
+
+    report = world.run(program, replace(stage, faults="raised"), failing)
+    assert report is not None
+    assert report.outcome == "failed"
+
+
+def test_a_verdict_goes_to_the_task_that_it_was_given_on(world: World) -> None:
+    verdicts: list[dict[int, str]] = []
+
+    async def walk(process: Process, run: Run[None]) -> None:
+        found: dict[int, str] = {}
+
+        async def branch(number: int) -> None:
+            at = At()
+            await process.call(run, Leaf("write"), f"@{number}", at)
+            await process.pause()
+            calling.set(Asked(("verify", "check", ""), at.given))
+            found[number] = (await run.verify("check")).tail
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(4):
+                group.create_task(branch(number))
+        verdicts.append(found)
+
+    for seed in range(6):
+        unfinished(world, (), Stage(seed, lag=0), walk)
+    assert all(found == verdicts[0] for found in verdicts)
+    assert len(set(verdicts[0].values())) == 4
+
+
+def test_an_adopted_verdict_is_found_again_in_its_new_epoch(world: World) -> None:
+    program: Program = (((Leaf("write"),), (Leaf("look"),)), Leaf("verify"))
+    world.run(program)
+    longer = (program[0], Leaf("look"), Leaf("verify"))
+    unfinished(world, longer, Stage(), in_order)
+    world.run(longer)
+    assert executed(world) == []
+    assert sum(one.key[0] == "verify" for one in world.every) == 1
+    assert not world.wrong
+
+
+@pytest.mark.parametrize("kind", ["look", "verify"])
+def test_a_broken_entry_among_equal_ones_costs_one_run(world: World, kind: str) -> None:
+    async def alike(process: Process, run: Run[None]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(3):
+                group.create_task(process.call(run, Leaf(kind), "", At()))
+
+    program: Program = tuple(Leaf(kind) for _ in range(3))
+    unfinished(world, program, Stage(), alike)
+    first = entries(world)[0]
+    world.store.put_text(entry_address(Scope(PROJECT, LABEL), first), "{")
+    world.run(program, Stage(), alike)
+    assert len(executed(world)) == 1
+    assert [one.ordinal for one in entries(world)] == [1, 2, 0]
+
+
+@pytest.mark.parametrize("ticks", range(12, 22))
+def test_a_step_cancelled_in_its_ending_is_given_to_an_equal_one_that_waits(
+    world: World, ticks: int
+) -> None:
+    async def walk(process: Process, run: Run[None]) -> None:
+        async def one() -> None:
+            await run.step(silent("s", "s/write/0"), commit="one of two")
+
+        calling.set(Asked(("step", "s/write/0", ""), None))
+        first, second = asyncio.create_task(one()), asyncio.create_task(one())
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        first.cancel()
+        await second
+        if first.cancelled():
+            return
+        await first
+
+    report = world.run((), Stage(seed=1, lag=4), walk)
+    assert report is not None
+    ran = [one for one in world.every if one.places]
+    assert len(ran) == len(world.repo.tokens(report.head))
+    assert [one.ordinal for one in entries(world)] == list(range(len(ran)))
+
+
+def test_an_entry_that_cannot_be_read_runs_again_with_all_that_follows_on_it(
+    world: World,
+) -> None:
+    program: Program = (Leaf("write", "a"), Leaf("write", "b"), Leaf("ask"), Leaf("look", "c"))
+    world.run(program, Stage(failing="c/look/0"))
+    broken = entries(world)[1]
+    assert broken.name == "b"
+    world.store.put_text(entry_address(Scope(PROJECT, LABEL), broken), '{"format": 1}')
+    world.lost = {one.result for one in world.every if one.name == "b"}
+    world.run(program)
+    assert executed(world) == ["b/write/0", "c/look/0"]
+    assert not world.wrong

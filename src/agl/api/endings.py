@@ -62,6 +62,8 @@ async def report_of(
     except AglError as error:
         failure = failure or error
     kind, message, trace = _said(failure, {id(error): step for error, step in state.failed_in})
+    if failure is None and state.nothing_needed is not None:
+        message = f"nothing was needed: {state.nothing_needed}"
     result = _result(scope, record, kind)
     head = scope.chain.tip
     branch_at = await state.services.history.tip(record.branch) or head
@@ -162,6 +164,8 @@ def _result(scope: ScopeState, record: RunRecord, kind: OutcomeKind) -> str:
         return NOT_LANDED
     if scope.chain.tip != record.base:
         return LANDED
+    if scope.run.nothing_needed is not None:
+        return NEEDED_NOTHING
     commits = fingerprints.digest("commit")
     wrote = any(
         one.kind is Kind.STEP and one.terms.get("ending") == commits for one in scope.chain.live

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from agl.ports.errors import InputError
@@ -18,10 +20,16 @@ _KEY = "agl.arg"
 _SCALARS: tuple[type, ...] = (str, bool, int, float, ModelId)
 
 
-def arg(*flags: str, default: Any = _MISSING, help: str = "") -> Any:  # noqa: A002
+def arg(
+    *flags: str,
+    default: Any = _MISSING,
+    help: str = "",  # noqa: A002 - argparse's own word
+    from_file: bool = False,
+) -> Any:
     """A field of a workflow's parameters. Without a default it is required; a bool whose default
     is False is a switch. Field types: str, int, float, bool, ModelId, a Literal of texts, each also
-    as `| None`, and tuple[str, ...] for a flag that may be repeated.
+    as `| None`, and tuple[str, ...] for a flag that may be repeated. With `from_file`, a text may
+    also be given as @FILE or as - for standard input; what was read is what is recorded.
 
     Raises:
         InputError: a flag is missing or does not begin with a dash.
@@ -34,7 +42,7 @@ def arg(*flags: str, default: Any = _MISSING, help: str = "") -> Any:  # noqa: A
     return dataclasses.field(
         **({} if default is _MISSING else {"default": default}),
         kw_only=True,
-        metadata={_KEY: (flags, help)},
+        metadata={_KEY: (flags, help, from_file)},
     )
 
 
@@ -51,6 +59,7 @@ class Param:
     optional: bool
     repeated: bool
     default: Any
+    from_file: bool = False
 
     @property
     def required(self) -> bool:
@@ -68,6 +77,8 @@ class Param:
         """
         if self.choices and text not in self.choices:
             raise InputError(f"{self.flags[-1]} {text!r} is none of {', '.join(self.choices)}")
+        if self.from_file and (text == "-" or text.startswith("@")):
+            return self._read(text)
         if self.kind is ModelId:
             return ModelId.parse(text)
         if self.kind is bool:
@@ -77,6 +88,13 @@ class Param:
         except ValueError as error:
             wanted = "a whole number" if self.kind is int else "a number"
             raise InputError(f"{self.flags[-1]} {text!r} is not {wanted}") from error
+
+    def _read(self, text: str) -> str:
+        try:
+            return sys.stdin.read() if text == "-" else Path(text[1:]).read_text("utf-8")
+        except (OSError, ValueError, AttributeError) as error:
+            what = "standard input" if text == "-" else repr(text[1:])
+            raise InputError(f"{self.flags[-1]}: {what} cannot be read as text: {error}") from error
 
     def _parse_bool(self, text: str) -> bool:
         if text not in ("true", "false"):
@@ -130,7 +148,8 @@ def params_from_json(kind: type[P], values: Mapping[str, object]) -> P:
 
 
 def _param(owner: type, field: dataclasses.Field[Any], hint: Any) -> Param:
-    flags, text = field.metadata.get(_KEY, (("--" + field.name.replace("_", "-"),), ""))
+    implied = (("--" + field.name.replace("_", "-"),), "", False)
+    flags, text, from_file = field.metadata.get(_KEY, implied)
     inner, optional = _without_none(hint)
     repeated = typing.get_origin(inner) is tuple and typing.get_args(inner) == (str, Ellipsis)
     choices: tuple[str, ...] = ()
@@ -147,7 +166,7 @@ def _param(owner: type, field: dataclasses.Field[Any], hint: Any) -> Param:
     factory: Any = field.default_factory
     if default is _MISSING and factory is not _MISSING:
         default = factory()
-    return Param(field.name, flags, text, inner, choices, optional, repeated, default)
+    return Param(field.name, flags, text, inner, choices, optional, repeated, default, from_file)
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:

@@ -64,6 +64,27 @@ class Run(Generic[P_co]):
         return self._state.scope.label
 
     @property
+    def base(self) -> str:
+        """The commit that the run began at; it does not move."""
+        return self._state.base
+
+    @property
+    def head(self) -> str:
+        """The commit that the last step of the calling task ended at; the base before any."""
+        return self._state.given
+
+    @property
+    def build(self) -> str | None:
+        """The project's build command as it is set now. A setting is no part of the run: take it in
+        with `record` before branching on it."""
+        return self._state.run.services.build
+
+    def nothing_needed(self, reason: str) -> None:
+        """Says that the repository already was as requested, so that a run which changed nothing is
+        told from one that achieved nothing."""
+        self._state.run.nothing_needed = reason
+
+    @property
     def terminal(self) -> Shown:
         return self._shown
 

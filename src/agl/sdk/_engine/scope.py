@@ -54,7 +54,7 @@ class ScopeState:
         self.scope = scope
         self.chain = chain
         self.turn = asyncio.Lock()
-        self._base = base
+        self.base = base
         self._workspace: Workspace | None = None
         self._claimed: dict[_Claim, int] = {}
         self._given_back: dict[_Claim, set[int]] = {}
@@ -64,7 +64,7 @@ class ScopeState:
     @property
     def given(self) -> str:
         """The last head that the calling task was handed by a step of this scope."""
-        return _given.get().get(self.scope, self._base)
+        return _given.get().get(self.scope, self.base)
 
     def hand_out(self, head: str) -> None:
         """Notes in the calling task which head it was handed."""

@@ -42,6 +42,7 @@ class RunState:
     kept: list[KeptItem] = field(default_factory=list)
     replayed: int = 0
     ran: int = 0
+    nothing_needed: str | None = None
     activity: str | None = None
     at_work: dict[str, str] = field(default_factory=dict)
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "list": "list the runs of this repository",
     "show": "show a run: its steps, what they cost, what to type next",
     "recover": "list what was set aside, or bring it back as a branch",
+    "demo": "see it work: a failing test repaired offline, with a kill in the middle",
 }
 
 

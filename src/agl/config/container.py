@@ -80,6 +80,13 @@ def history(repository: Repository) -> History:
     return GitHistory(Git(SystemProcesses(), dict(os.environ), None), repository)
 
 
+def processes() -> Processes:
+    """Children of this process."""
+    from agl.adapters.system import SystemProcesses
+
+    return SystemProcesses()
+
+
 def plain_terminal() -> Terminal:
     """Progress on standard error, questions on standard input."""
     from agl.adapters.plain_terminal import PlainTerminal

@@ -1,4 +1,4 @@
-"""An agent that does what a JSON file says, offline: model `scripted:PATH`.
+"""A model that says what a JSON file says, offline: model `scripted:PATH`.
 
     {"format": 1, "steps": {"fix": [TURN, …], "fix#2": […], "fix@left": […], "fix@left#2": […]}}
 
@@ -14,12 +14,12 @@ A TURN is an object of any of these, met in this order:
   "retry_after_s": 1}`: the attempt fails here. It is consumed: the next attempt, also
   of another process, plays the script from its start and passes by.
 - `usage`: `input_tokens`, `output_tokens`, `cached_tokens`, `cost_usd`; no price means unknown.
-- `text`: what the agent says.
+- `text`: what the model says.
 - `calls`: `{"tool": …, "arguments": {…}}` or, for what a model may send by mistake,
-  `"raw_arguments": "…"`; optionally with an `id`.
+  `"raw_arguments": "…"`; optionally with an `id`. The calls of one turn run at the same time.
 
 A turn with text and no calls ends the agent's turn: it may then be told to go on. The script is
-played to its end in any case.
+played to its end in any case. A turn with neither is met together with the next one.
 """
 
 from __future__ import annotations
@@ -28,20 +28,9 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from agl.ports.agents import (
-    Acted,
-    AgentEvent,
-    AgentOutcome,
-    AgentRunner,
-    AgentTask,
-    AgentTool,
-    Said,
-    Spent,
-    ToolAnswer,
-    Toolbox,
-)
 from agl.ports.clock import Clock
 from agl.ports.errors import (
     AglError,
@@ -53,21 +42,32 @@ from agl.ports.errors import (
     RateLimited,
     StreamDropped,
 )
-from agl.ports.models import Capability, ModelId, Usage
+from agl.ports.llm import (
+    LLM,
+    Block,
+    Ending,
+    InvalidArguments,
+    LLMRequest,
+    LLMResponse,
+    TextBlock,
+    ToolUse,
+    read_arguments,
+    strict_json,
+)
+from agl.ports.models import ModelId, Usage
 from agl.ports.scripts import NO_SCRIPT_TEXT, sample_of, script_keys
 
 FORMAT = 1
 _KEY = re.compile(r"[^@#]+(@[^@#]+)?(#[1-9][0-9]*)?")
 _KINDS = ("overloaded", "rate_limited", "auth", "too_long", "dropped")
-_MAX_LINE = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a tool. `arguments` None: what came was no JSON object."""
+    """One call of a tool."""
 
     tool: str
-    arguments: Mapping[str, object] | None
+    arguments: Mapping[str, object] | InvalidArguments
     id: str | None = None
 
 
@@ -95,7 +95,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One answer of the scripted model."""
+    """One turn of a script."""
 
     delay_s: float = 0
     failure: Failure | None = None
@@ -104,18 +104,23 @@ class Turn:
     calls: tuple[Call, ...] = ()
 
 
-Script = Mapping[str, tuple[Turn, ...]]
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The turns that make one answer: silent ones, then one that speaks. `failures_before` are
+    those of the parts before it."""
+
+    turns: tuple[Turn, ...]
+    failures_before: int
 
 
-class ScriptedRunner(AgentRunner):
-    """Plays scripts with the tools of the toolbox and those of the task."""
+Script = Mapping[str, tuple[Part, ...]]
 
-    def __init__(self, toolbox: Toolbox, clock: Clock) -> None:
-        self._toolbox = toolbox
+
+class ScriptedLLM(LLM):
+    """Plays scripts. It remembers nothing: which turn it is, the conversation tells."""
+
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-
-    def capabilities(self, model: ModelId) -> frozenset[Capability]:
-        return frozenset(Capability)
 
     def files(self, model: ModelId) -> tuple[Path, ...]:
         return (Path(model.name),)
@@ -123,85 +128,64 @@ class ScriptedRunner(AgentRunner):
     async def check_ready(self, model: ModelId) -> None:
         read_script(Path(model.name))
 
-    async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
-        script = read_script(Path(task.model.name))
-        keys = script_keys(task.step, "/".join(task.scope.path), task.nth)
+    async def generate(self, request: LLMRequest, on_delta: Callable[[str], None]) -> LLMResponse:
+        script = read_script(Path(request.model.name))
+        purpose = request.purpose
+        keys = script_keys(purpose.step, purpose.namespace, purpose.nth)
         key = next((key for key in keys if key in script), None)
-        tools = {tool.name: tool for tool in (*self._toolbox(task), *task.tools)}
-        turns = (_report_once(tools),) if key is None else script[key]
-        text = await self._play(task, turns, tools, emit)
-        return AgentOutcome(text, task.model.name)
-
-    async def _play(
-        self,
-        task: AgentTask,
-        turns: Sequence[Turn],
-        tools: Mapping[str, AgentTool],
-        emit: Callable[[AgentEvent], None],
-    ) -> str:
-        said, passed_by = "", task.attempt - 1
-        for index, turn in enumerate(turns):
+        parts = _report_once(request) if key is None else script[key]
+        number = len(request.messages) // 2
+        if number >= len(parts):
+            return LLMResponse((), Usage(), Ending.DONE, request.model.name)
+        blocks: list[Block] = []
+        usage = Usage()
+        passed_by = purpose.attempt - 1 - parts[number].failures_before
+        for turn in parts[number].turns:
             if turn.delay_s:
                 await self._clock.sleep(turn.delay_s)
             if turn.failure is not None:
-                if passed_by == 0:
+                if passed_by <= 0:
                     raise turn.failure.error()
                 passed_by -= 1
-            if turn.usage is not None:
-                emit(Spent(turn.usage))
+            usage += turn.usage or Usage()
             if turn.text is not None:
-                said = turn.text
-                emit(Said(said))
-            for call in turn.calls:
-                await _call(tools, call, emit)
-            if index == len(turns) - 1 or (turn.text is not None and not turn.calls):
-                task.follow_up()
-        return said
+                on_delta(turn.text)
+                blocks.append(TextBlock(turn.text))
+            for place, call in enumerate(turn.calls):
+                use_id = call.id or f"call_{number}_{place}"
+                blocks.append(ToolUse(use_id, call.tool, call.arguments))
+        ending = Ending.DONE if number == len(parts) - 1 else Ending.PAUSED
+        return LLMResponse(tuple(blocks), usage, ending, request.model.name)
 
 
-def _report_once(tools: Mapping[str, AgentTool]) -> Turn:
-    reports = [tool for tool in tools.values() if tool.reports]
-    samples = [(tool.name, sample_of(tool.schema)) for tool in reports]
-    calls = (Call(name, sample) for name, sample in samples if isinstance(sample, Mapping))
-    return Turn(text=NO_SCRIPT_TEXT, calls=tuple(calls))
+def _report_once(request: LLMRequest) -> tuple[Part, ...]:
+    samples = [(tool.name, sample_of(tool.schema)) for tool in request.tools if tool.reports]
+    calls = tuple(Call(name, sample) for name, sample in samples if isinstance(sample, Mapping))
+    return _parts((Turn(text=NO_SCRIPT_TEXT, calls=calls),))
 
 
-async def _call(
-    tools: Mapping[str, AgentTool], call: Call, emit: Callable[[AgentEvent], None]
-) -> None:
-    line = _line_about(call)
-    emit(Acted(line))
-    tool = tools.get(call.tool)
-    if tool is None:
-        answer = ToolAnswer(f"no tool {call.tool!r}; there are: {', '.join(tools)}", is_error=True)
-    elif call.arguments is None:
-        answer = ToolAnswer("the arguments are not a JSON object", is_error=True)
-    else:
-        answer = await tool.handler(call.arguments)
-    if answer.is_error:
-        emit(Acted(_short(f"{line} failed: {answer.text}")))
-
-
-def _line_about(call: Call) -> str:
-    arguments = call.arguments or {}
-    about = arguments.get("command") or arguments.get("path") or arguments.get("pattern")
-    return _short(f"{call.tool} {about}" if isinstance(about, str) else call.tool)
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1] + "…"
+def _parts(turns: Sequence[Turn]) -> tuple[Part, ...]:
+    parts: list[Part] = []
+    failures, begin = 0, 0
+    for end, turn in enumerate(turns, start=1):
+        if turn.text is None and not turn.calls and end < len(turns):
+            continue
+        part = tuple(turns[begin:end])
+        parts.append(Part(part, failures))
+        failures += sum(turn.failure is not None for turn in part)
+        begin = end
+    return tuple(parts)
 
 
 def read_script(path: Path) -> Script:
-    """The script in the file.
+    """The script in the file; one that did not change is not read again.
 
     Raises:
         NotFoundError, InputError: naming the file, the place in it, and what belongs there.
     """
     try:
-        document = _json(path.read_bytes())
-        return _read_script(_Place(document))
+        found = path.stat()
+        return _cached(path, found.st_mtime_ns, found.st_size, found.st_ino)
     except FileNotFoundError:
         raise NotFoundError(f"no script {str(path)!r}; pass scripted:PATH of a JSON file") from None
     except OSError as error:
@@ -210,25 +194,9 @@ def read_script(path: Path) -> Script:
         raise InputError(f"script {str(path)!r}: {error}") from None
 
 
-def _json(text: bytes | str) -> object:
-    """JSON as RFC 8259 has it: no NaN, no name twice in one object."""
-    try:
-        return json.loads(text, object_pairs_hook=_names_once, parse_constant=_not_json)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-
-
-def _names_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made: dict[str, object] = {}
-    for name, value in pairs:
-        if name in made:
-            raise ValueError(f"{name!r} stands twice in one object")
-        made[name] = value
-    return made
-
-
-def _not_json(constant: str) -> object:
-    raise ValueError(f"{constant} is not JSON")
+@lru_cache(maxsize=8)
+def _cached(path: Path, *seen: int) -> Script:
+    return _read_script(_Place(strict_json(path.read_bytes())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +267,7 @@ def _read_script(document: _Place) -> Script:
     for key, place in steps.items():
         if not _KEY.fullmatch(key):
             raise ValueError(f"{place.path}: expected a key like name, name@ns, name#2, name@ns#2")
-    return {key: tuple(map(_read_turn, place.items())) for key, place in steps.items()}
+    return {key: _parts([_read_turn(turn) for turn in at.items()]) for key, at in steps.items()}
 
 
 def _read_turn(place: _Place) -> Turn:
@@ -335,18 +303,10 @@ def _read_call(place: _Place) -> Call:
         raise ValueError(f'{place.path}: expected a "tool"')
     if "arguments" in fields and "raw_arguments" in fields:
         raise ValueError(f"{place.path}: expected arguments or raw_arguments, found both")
-    arguments: Mapping[str, object] | None = {}
+    arguments: Mapping[str, object] | InvalidArguments = {}
     if "arguments" in fields:
         given = fields["arguments"]
         arguments = {name: inner.value for name, inner in given.fields().items()}
     elif "raw_arguments" in fields:
-        arguments = _arguments(fields["raw_arguments"].text())
+        arguments = read_arguments(fields["raw_arguments"].text())
     return Call(fields["tool"].text(), arguments, fields["id"].text() if "id" in fields else None)
-
-
-def _arguments(raw: str) -> Mapping[str, object] | None:
-    try:
-        value = _json(raw)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None

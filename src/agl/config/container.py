@@ -225,9 +225,10 @@ def _agents(processes: Processes, clock: Clock, environ: Mapping[str, str]) -> A
     from agl.adapters.routing import RoutingRunner
 
     def scripted() -> AgentRunner:
-        from agl.adapters.scripted import ScriptedRunner
+        from agl.adapters.scripted import ScriptedLLM
         from agl.adapters.worktools import worktools
+        from agl.loop.runner import LoopRunner
 
-        return ScriptedRunner(worktools(processes, environ), clock)
+        return LoopRunner(ScriptedLLM(clock), worktools(processes, environ))
 
     return RoutingRunner({"scripted": scripted})

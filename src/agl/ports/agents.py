@@ -14,10 +14,12 @@ from agl.ports.processes import Marker
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a tool says back to the model. `is_error`: the call did not do what it was asked."""
+    """What a tool says back to the model. `is_error`: the call did not do what it was asked.
+    `arguments_fit` False: nothing was tried, because the arguments did not fit."""
 
     text: str
     is_error: bool = False
+    arguments_fit: bool = True
 
 
 @dataclass(frozen=True, slots=True)

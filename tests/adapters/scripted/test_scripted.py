@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agl.adapters.scripted import ScriptedRunner
+from agl.adapters.scripted import ScriptedLLM
 from agl.adapters.system import SystemProcesses
 from agl.adapters.worktools import worktools
+from agl.loop.runner import LoopRunner
 from agl.ports.agents import Acted, AgentEvent, AgentRunner, Said
 from agl.ports.clock import Clock
 from agl.ports.errors import InputError, NotFoundError, Overloaded
@@ -49,9 +50,9 @@ def clock() -> CountedClock:
 
 
 @pytest.fixture
-def runner(clock: CountedClock) -> ScriptedRunner:
+def runner(clock: CountedClock) -> LoopRunner:
     processes = SystemProcesses(grace_s=0.2)
-    return ScriptedRunner(worktools(processes, {**os.environ, **FOREIGN_GIT}), clock)
+    return LoopRunner(ScriptedLLM(clock), worktools(processes, {**os.environ, **FOREIGN_GIT}))
 
 
 @pytest.fixture
@@ -79,12 +80,12 @@ async def said(runner: AgentRunner, desk: Desk, tree: Path, model: ModelId) -> l
 
 class TestScriptedRunner(AgentAtWorkContract):
     @pytest.fixture
-    def runner_of(self, runner: ScriptedRunner, tmp_path: Path) -> RunnerOf:
+    def runner_of(self, runner: LoopRunner, tmp_path: Path) -> RunnerOf:
         return lambda turns: (runner, scripted(tmp_path, {"work": turns}))
 
 
 async def test_the_most_exact_key_is_played(
-    runner: ScriptedRunner, desk: Desk, tree: Path, tmp_path: Path
+    runner: LoopRunner, desk: Desk, tree: Path, tmp_path: Path
 ) -> None:
     keys = ("work", "work#2", "work@left", "work@left/up#2")
     model = scripted(tmp_path, {key: [{"text": key}] for key in keys})
@@ -99,26 +100,26 @@ async def test_the_most_exact_key_is_played(
 
 
 async def test_a_step_without_a_key_reports_what_its_schema_asks_for(
-    runner: ScriptedRunner, desk: Desk, tree: Path, tmp_path: Path
+    runner: LoopRunner, desk: Desk, tree: Path, tmp_path: Path
 ) -> None:
     events = await said(runner, desk, tree, scripted(tmp_path, {}))
     assert desk.report == {"findings": []}
     assert events == [Said("done"), Acted("report_findings")]
 
 
-async def test_the_file_is_part_of_the_model(runner: ScriptedRunner, tmp_path: Path) -> None:
+async def test_the_file_is_part_of_the_model(runner: LoopRunner, tmp_path: Path) -> None:
     assert runner.files(scripted(tmp_path, {})) == (tmp_path / "script.json",)
 
 
 async def test_a_delay_passes_on_the_clock(
-    runner: ScriptedRunner, clock: CountedClock, desk: Desk, tree: Path, tmp_path: Path
+    runner: LoopRunner, clock: CountedClock, desk: Desk, tree: Path, tmp_path: Path
 ) -> None:
     await said(runner, desk, tree, scripted(tmp_path, {"work": [{"delay_s": 30, "text": "x"}]}))
     assert clock.slept == [30]
 
 
 async def test_an_error_is_consumed_and_the_next_attempt_does_all_the_work(
-    runner: ScriptedRunner, desk: Desk, tree: Path, tmp_path: Path
+    runner: LoopRunner, desk: Desk, tree: Path, tmp_path: Path
 ) -> None:
     overloaded = {"error": {"kind": "overloaded"}, "text": "after it"}
     turns = [call("write", path="a", content="a"), overloaded]
@@ -133,7 +134,7 @@ async def test_an_error_is_consumed_and_the_next_attempt_does_all_the_work(
 
 
 async def test_a_call_that_failed_is_told_in_one_line(
-    runner: ScriptedRunner, desk: Desk, tree: Path, tmp_path: Path
+    runner: LoopRunner, desk: Desk, tree: Path, tmp_path: Path
 ) -> None:
     turns = [call("shell", command="echo a; echo b; exit 3"), call("nothing")]
     events = await said(runner, desk, tree, scripted(tmp_path, {"work": turns}))
@@ -149,7 +150,7 @@ async def test_a_call_that_failed_is_told_in_one_line(
 
 
 async def test_arguments_that_are_no_object_do_not_reach_the_tool(
-    runner: ScriptedRunner, desk: Desk, tree: Path, tmp_path: Path
+    runner: LoopRunner, desk: Desk, tree: Path, tmp_path: Path
 ) -> None:
     calls = [
         {"tool": "report_findings", "raw_arguments": raw, "id": f"c{number}"}
@@ -158,19 +159,20 @@ async def test_arguments_that_are_no_object_do_not_reach_the_tool(
     good = {"tool": "report_findings", "raw_arguments": '{"findings": []}', "id": "c0"}
     model = scripted(tmp_path, {"work": [{"calls": [*calls, good]}]})
     events = await said(runner, desk, tree, model)
-    failed = Acted("report_findings failed: the arguments are not a JSON object")
-    assert events.count(failed) == len(calls)
+    told = [event.activity for event in events if isinstance(event, Acted)]
+    failed = [line for line in told if "failed: the arguments are not usable: not " in line]
+    assert len(failed) == len(calls)
     assert [answer.is_error for answer in desk.answers] == [False]
 
 
 async def test_an_agent_whose_last_turn_is_a_call_is_asked_to_go_on_too(
-    runner: ScriptedRunner, desk: Desk, tree: Path, tmp_path: Path
+    runner: LoopRunner, desk: Desk, tree: Path, tmp_path: Path
 ) -> None:
     await said(runner, desk, tree, scripted(tmp_path, {"work": [call("list")]}))
-    assert desk.follow_ups == 1
+    assert desk.nudges == 1
 
 
-async def test_a_missing_script_is_not_found(runner: ScriptedRunner, tmp_path: Path) -> None:
+async def test_a_missing_script_is_not_found(runner: LoopRunner, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"no script '.*none\.json'; pass scripted:PATH"):
         await runner.check_ready(ModelId.parse(f"scripted:{tmp_path / 'none.json'}"))
 
@@ -229,7 +231,7 @@ def doc(**step: object) -> str:
     ],
 )
 async def test_a_script_that_is_wrong_names_the_file_the_place_and_what_belongs_there(
-    runner: ScriptedRunner, desk: Desk, tree: Path, tmp_path: Path, content: str, problem: str
+    runner: LoopRunner, desk: Desk, tree: Path, tmp_path: Path, content: str, problem: str
 ) -> None:
     path = tmp_path / "script.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -243,6 +245,6 @@ async def test_a_script_that_is_wrong_names_the_file_the_place_and_what_belongs_
         await said(runner, desk, tree, model)
 
 
-async def test_a_folder_is_no_script(runner: ScriptedRunner, tmp_path: Path) -> None:
+async def test_a_folder_is_no_script(runner: LoopRunner, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read: Is a directory"):
         await runner.check_ready(ModelId.parse(f"scripted:{tmp_path}"))

@@ -1,0 +1,83 @@
+"""The loop as an `AgentRunner`, with tools that work in a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from agl.loop import events
+from agl.loop.agent import Agent
+from agl.ports.agents import (
+    Acted,
+    AgentEvent,
+    AgentOutcome,
+    AgentRunner,
+    AgentTask,
+    Said,
+    Spent,
+    Toolbox,
+)
+from agl.ports.llm import LLM, LLMResponse, Message, Purpose, ToolUse
+from agl.ports.models import Capability, ModelId
+
+_BEGIN = "Begin."
+_MAX_LINE = 120
+
+
+class LoopRunner(AgentRunner):
+    """Runs each task as an Agent with the toolbox's tools and the task's own. What a restriction
+    forbids is in no toolbox, and a call of a tool that was not offered is refused."""
+
+    def __init__(self, llm: LLM, toolbox: Toolbox) -> None:
+        self._llm = llm
+        self._toolbox = toolbox
+
+    def capabilities(self, model: ModelId) -> frozenset[Capability]:
+        return frozenset(Capability)
+
+    def files(self, model: ModelId) -> tuple[Path, ...]:
+        return self._llm.files(model)
+
+    async def check_ready(self, model: ModelId) -> None:
+        await self._llm.check_ready(model)
+
+    async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
+        agent = Agent(
+            self._llm,
+            model=task.model,
+            system=task.instructions,
+            tools=(*self._toolbox(task), *task.tools),
+            follow_up=task.follow_up,
+            purpose=Purpose(task.step, "/".join(task.scope.path), task.nth, task.attempt),
+        )
+        outcome = await agent.run(task.prompt or _BEGIN, lambda event: _tell(event, emit))
+        return AgentOutcome(outcome.text, outcome.model)
+
+
+def _tell(event: events.Event, emit: Callable[[AgentEvent], None]) -> None:
+    match event:
+        case events.ModelAnswered(response):
+            _tell_answer(response, emit)
+        case events.ToolCalled(call):
+            emit(Acted(_line_about(call)))
+        case events.ToolReturned(call, answer) if answer.is_error:
+            emit(Acted(_short(f"{_line_about(call)} failed: {answer.text}")))
+
+
+def _tell_answer(response: LLMResponse, emit: Callable[[AgentEvent], None]) -> None:
+    if not response.usage.is_nothing:
+        emit(Spent(response.usage))
+    if text := Message("assistant", response.blocks).text:
+        emit(Said(text))
+
+
+def _line_about(call: ToolUse) -> str:
+    arguments = call.arguments if isinstance(call.arguments, Mapping) else {}
+    about = arguments.get("command") or arguments.get("path") or arguments.get("pattern")
+    return _short(f"{call.name} {about}" if isinstance(about, str) else call.name)
+
+
+def _short(text: str) -> str:
+    # A lone surrogate, which JSON can spell, cannot be printed.
+    line = " ".join(text[: 4 * _MAX_LINE].encode(errors="replace").decode().split())
+    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1] + "…"

@@ -343,6 +343,7 @@ class World:
                 self.must(_is_death(error), f"dead, and then {error!r}")
                 return None
         self.must(there or again is None, f"--again {again} was taken")
+        self.must(all(ran.places for ran in process.endings), "an ending was left half done")
         if report.outcome == "finished":
             if not report.message.startswith("finished already"):
                 self.last = process
@@ -417,6 +418,7 @@ class Process:
         self.calls: list[Call] = []
         self.returned: Counter[Asked] = Counter()
         self.executed: list[Ran] = []
+        self.endings: list[Ran] = []
         self._random = Random(stage.seed)
         self._left = stage.kill
         self._faults_left = 3 if stage.faults else 0
@@ -766,6 +768,8 @@ class LightWorkspace(Workspace):
         await self._process.pause()
         repo = self._repo
         assert repo.contains(repo.head, start)
+        steps = [ran for ran in self._process.executed if ran.key[0] == "step"]
+        self._process.endings.append(steps[-1])
         if repo.dirty:
             self._process.burn()
             repo.commit_here()

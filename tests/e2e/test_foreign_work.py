@@ -85,3 +85,21 @@ def test_a_person_standing_in_the_tree_is_named_and_not_signalled(world: World, 
         person.wait()
     assert not tree.exists()
     assert list(Path(world.folder / ".agl-trees").rglob("_kept/**/a.txt"))
+
+
+def test_a_branch_that_a_person_made_under_a_cleared_name_is_theirs(
+    world: World, play: Play
+) -> None:
+    assert play().status == 0
+    assert world.agl("clear", "x").status == 0
+    item = world.git("for-each-ref", "--format=%(refname)", "refs/agl/kept/x")
+    item = item.removeprefix("refs/agl/kept/")
+    assert world.agl("recover", "--item", item, "--branch", "agl/x").status == 0
+    theirs = world.git("rev-parse", "agl/x")
+    assert world.agl("clear", "x", "--purge").status == 0
+    assert world.git("rev-parse", "agl/x") == theirs
+
+
+def test_homes_that_share_a_repository_share_its_lock_for_trees(world: World, play: Play) -> None:
+    assert play().status == 0
+    assert (world.repo / ".git" / "agl-trees.lock").exists()

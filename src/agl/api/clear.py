@@ -33,7 +33,8 @@ async def clear(
     services: Services, label: Label, *, keep_days: int, purge: bool = False
 ) -> ClearReport:
     """Takes away a run's trees, branches and documents. What only they held is kept, and can be
-    brought back for `keep_days` days; with `purge` it is destroyed at once. Repeatable.
+    brought back for `keep_days` days; with `purge` it is destroyed at once. Repeatable. Of a run
+    without documents only what is kept is left: a branch of its name is somebody else's.
 
     Raises:
         RunIsLive: the run is at work.
@@ -49,7 +50,7 @@ async def clear(
         scopes = (root, *_children(services, root))
         folders = {services.workspaces.folder(scope) for scope in scopes}
         bystanders = [one for folder in folders for one in services.processes.standing_in(folder)]
-        trees = await services.workspaces.clear(scopes)
+        trees = await services.workspaces.clear(scopes) if exists else ()
         Ledger(services.store, root).remove()
         now = services.clock.now()
         before = None if purge else now - timedelta(days=keep_days)

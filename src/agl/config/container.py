@@ -103,6 +103,7 @@ def real(
 ) -> Services:
     """The ports of one project on this machine, seen from the checkout in `repository`. With a
     label, also git's own processes carry the mark of that run."""
+    from agl.adapters.filesystem import FilesystemLocks
     from agl.adapters.git.guards import GitGuards
     from agl.adapters.git.history import GitHistory
     from agl.adapters.git.kept import GitKept
@@ -116,9 +117,9 @@ def real(
     environ = dict(os.environ)
     processes = SystemProcesses()
     clock = SystemClock()
-    run_locks = locks(settings)
     marker_root = _marker_root(settings, project)
     trees = project.trees(settings)
+    tree_locks = FilesystemLocks(repository.common_dir)
     git = Git(processes, environ, None if label is None else Marker(f"{marker_root}/{label}"))
     return Services(
         project=project.name,
@@ -128,8 +129,8 @@ def real(
         checkout=repository.top,
         store=store(settings),
         log=event_log(settings),
-        locks=run_locks,
-        workspaces=GitWorkspaces(git, repository, project.name, trees, run_locks, clock),
+        locks=locks(settings),
+        workspaces=GitWorkspaces(git, repository, project.name, trees, tree_locks, clock),
         history=GitHistory(git, repository),
         kept=GitKept(git, repository, project.name, trees),
         guards=GitGuards(git, repository, repository.top),

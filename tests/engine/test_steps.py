@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,11 +18,13 @@ from agl.ports.agents import AgentEvent, AgentTask, Spent
 from agl.ports.errors import AglError, Overloaded
 from agl.ports.guards import Guards, Reading
 from agl.ports.ids import Label, Scope
+from agl.ports.ledger import entry_address, run_folder
 from agl.ports.models import Usage
 from agl.sdk import (
     Choice,
     InputError,
     ModelId,
+    NeedsAnswer,
     Restriction,
     Role,
     Run,
@@ -273,6 +276,41 @@ def test_a_changed_input_runs_again_and_an_equal_one_does_not(tmp_path: Path) ->
     assert h.ran == ["a#1", "b#1"]
 
 
+def test_a_run_killed_before_its_first_epoch_was_not_changed(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        await run.step(writer(), discard=True)
+
+    flow = of(body)
+    loaded = runs.Loaded(flow.module, flow)
+    old = container.in_memory(tmp_path)
+    asyncio.run(runs.run(old.services, loaded, Label("run"), None))
+    folder = run_folder(old.services.project, Label("run"))
+    for left in ("outcome", "epochs/1"):
+        old.store.remove((*folder, *left.split("/")))
+    new = container.in_memory(tmp_path, after=old)
+    asyncio.run(runs.resume(new.services, lambda _: loaded, Label("run")))
+    kinds = [event.kind for event in new.terminal.told]
+    assert "run_ended" in kinds
+    assert "source_changed" not in kinds
+
+
+def test_steps_whose_names_differ_in_case_may_share_a_folder(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        await run.step(writer("write"), discard=True)
+
+    flow = of(body)
+    old = container.in_memory(tmp_path)
+    asyncio.run(runs.run(old.services, runs.Loaded(flow.module, flow), Label("run"), None))
+    root = Scope(old.services.project, Label("run"))
+    (entry,) = Ledger(old.store, root).entries(root)
+    *above, _, name = entry_address(root, entry)
+    document = old.store.read((*above, "write", name))
+    assert document is not None
+    old.store.remove((*above, "write", name))
+    old.store.write((*above, "Write", name), document)
+    assert Ledger(old.store, root).entries(root) == (entry,)
+
+
 def test_again_leaves_what_came_before(tmp_path: Path) -> None:
     async def body(run: Run[None]) -> None:
         await run.step(writer("a"), commit="a")
@@ -373,6 +411,64 @@ def test_an_answer_that_no_longer_fits_is_asked_again(tmp_path: Path) -> None:
     assert "entry_set_aside" in h.events
 
 
+def test_a_typed_answer_that_does_not_fit_is_asked_again(tmp_path: Path) -> None:
+    wanted: list[Callable[[str], object]] = [str]
+
+    async def body(run: Run[None]) -> None:
+        await run.ask(Screen("How many?", responses=[TextInput("n", wanted[0])]))
+        raise Stop("not yet")
+
+    h = harness(tmp_path, answers=["many"])
+    h.run(of(body))
+    wanted[:] = [int]
+    h.answers = ["3"]
+    assert h.resume().outcome == "stopped"
+    assert h.asked == ["How many?"]
+    assert "entry_set_aside" in h.events
+
+
+async def test_an_answer_given_beforehand_that_does_not_fit_is_an_input_error(
+    tmp_path: Path,
+) -> None:
+    async def body(run: Run[None]) -> None:
+        await run.ask(Screen("How many?", responses=[TextInput("n", int)]))
+
+    flow = of(body)
+    report = await runs.run(
+        container.in_memory(tmp_path).services,
+        runs.Loaded(flow.module, flow),
+        Label("run"),
+        None,
+        answers={"How many?": "many"},
+    )
+    assert report.exit_code == InputError.exit_code
+    assert "'many' does not fit" in report.message
+
+
+def test_a_question_that_nobody_had_to_answer_is_not_open(tmp_path: Path) -> None:
+    async def ask(note: Note) -> str:
+        return await run_now[0].ask(Screen("Which?", responses=[TextInput("name", str)]))
+
+    async def body(run: Run[None]) -> None:
+        run_now[:] = [run]
+        asking = Role(name="ask", instructions="Ask.", tools=[tool("person", "Asks.", Note, ask)])
+        await run.step(asking.on(MODEL), discard=True)
+        with contextlib.suppress(NeedsAnswer):
+            await run.ask(Screen("Really?", responses=[TextInput("why", str)]))
+        if stops:
+            await run.ask(Screen("Now?", responses=[TextInput("why", str)]))
+
+    run_now: list[Run[None]] = []
+    stops = False
+    plays = {"ask": Play(calls=[("person", {"text": "?"})])}
+    report = harness(tmp_path / "finished", agent=plays).run(of(body))
+    assert (report.outcome, report.questions) == ("finished", ())
+    stops = True
+    report = harness(tmp_path / "open", agent=plays).run(of(body))
+    assert (report.outcome, "Which?" in report.questions) == ("needs_answer", False)
+    assert "Now?" in report.questions
+
+
 def test_an_agents_question_is_journaled_under_its_step(tmp_path: Path) -> None:
     @dataclass(frozen=True)
     class Question:
@@ -462,6 +558,26 @@ def test_an_authors_own_exception_is_theirs(tmp_path: Path) -> None:
     assert (report.outcome, report.exit_code) == ("failed", 1)
     assert report.failure is not None
     assert "KeyError" in report.failure
+
+
+def test_awaiting_what_was_cancelled_is_the_workflows_failure(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        task = asyncio.create_task(asyncio.sleep(60))
+        task.cancel()
+        await task
+
+    report = harness(tmp_path).run(of(body))
+    assert (report.outcome, report.exit_code) == ("failed", 1)
+    assert "cancelled" in report.message
+
+
+def test_an_exit_of_the_authors_own_is_theirs(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        raise SystemExit(3)
+
+    report = harness(tmp_path).run(of(body))
+    assert (report.outcome, report.exit_code) == ("failed", 1)
+    assert "sys.exit(3)" in report.message
 
 
 def test_failures_that_disagree_end_with_8(tmp_path: Path) -> None:

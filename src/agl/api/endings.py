@@ -75,7 +75,7 @@ async def report_of(
         head=branch_at,
         ended=state.services.clock.now(),
         result=result,
-        questions=tuple(state.open_questions),
+        questions=tuple(state.open_questions) if kind is OutcomeKind.NEEDS_ANSWER else (),
         failure=trace,
     )
     state.ledger.write_outcome(outcome)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from agl.api.endings import Report, report_of
-from agl.ports.errors import InputError, NotFoundError, RunIsLive, StateError
+from agl.ports.errors import InputError, NotFoundError, RunIsLive, StateError, WorkflowFailed
 from agl.ports.events import Emit
 from agl.ports.ids import Label, Scope, collision_key
 from agl.ports.ledger import Entry, Kind, Outcome, OutcomeKind, RunRecord
@@ -49,7 +50,8 @@ async def run(
     """Begins a run and goes to the end of its workflow.
 
     Raises:
-        AglError: refused; nothing was made. How the workflow itself ended is in the report.
+        AglError: refused, and nothing was made; or the tree could not be made, and `resume` goes on
+            from there. How the workflow itself ended is in the report.
     """
     root = Scope(services.project, label)
     with held(services, root):
@@ -150,7 +152,7 @@ async def resume(
         for one in services.processes.standing_in(services.workspaces.folder(root)):
             text = f"process {one.pid} ({one.command}) stands in the tree of this run"
             state.emit("warned", root, text=text)
-        if is_new:
+        if is_new and epoch.number > 1:
             state.emit("source_changed", root, loaded.name, epoch=epoch.number)
         if cut is not None:
             _write_cut(scope, *cut)
@@ -192,9 +194,24 @@ async def _walk(
     try:
         async with state.services.terminal:
             await workflow.function(Run(scope, params))
+    except asyncio.CancelledError as error:
+        if _is_being_stopped():
+            raise
+        failure = WorkflowFailed("the workflow awaited a task that was cancelled")
+        failure.__cause__ = error
+    except SystemExit as error:
+        failure = WorkflowFailed(
+            f"the workflow called sys.exit({error.code!r}); raise Stop instead"
+        )
+        failure.__cause__ = error
     except Exception as error:  # noqa: BLE001 - whatever the author's code raises is its outcome
         failure = error
     return await finish(report_of(state, scope, record, failure))
+
+
+def _is_being_stopped() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _existing(services: Services, label: Label) -> None:

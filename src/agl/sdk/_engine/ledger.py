@@ -100,7 +100,8 @@ class Ledger:
         for place in places:
             try:
                 entry = self._read(place, entry_from_json)
-                if entry is not None and entry_address(scope, entry) != place:
+                # A file system that ignores case gives two steps one folder.
+                if entry is not None and _folded(entry_address(scope, entry)) != _folded(place):
                     raise CorruptDocument(f"{'/'.join(place)} holds another entry's text")
             except CorruptDocument as error:
                 if set_aside is None:
@@ -131,6 +132,10 @@ class Ledger:
     def _read(self, address: Address, decode: Callable[[Document, str], T]) -> T | None:
         document = self._store.read(address)
         return None if document is None else decode(document, "/".join(address) + ".json")
+
+
+def _folded(address: Address) -> Address:
+    return tuple(part.casefold() for part in address)
 
 
 def labels_of(store: Store, project: ProjectName) -> tuple[str, ...]:

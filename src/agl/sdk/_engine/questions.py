@@ -9,7 +9,15 @@ from typing import TypeVar
 
 from agl.ports.errors import InputError
 from agl.ports.ledger import Kind
-from agl.ports.terminal import Answer, Choice, Picked, Screen, TextInput, Typed
+from agl.ports.terminal import (
+    Answer,
+    Choice,
+    Picked,
+    Screen,
+    TextInput,
+    Typed,
+    answer_meant,
+)
 from agl.schema import Invalid
 from agl.sdk._engine import fingerprints
 from agl.sdk._engine.reports import attempt_at_work
@@ -36,13 +44,14 @@ async def ask(scope: ScopeState, screen: Screen[T], priority: int, key: str | No
     title = key or screen.title
     given = run.answers.get(title, run.answers.get(screen.title))
     if given is not None:
-        answer = _given_answer(screen, title, given)
+        answer, value = _given_answer(screen, title, given)
     else:
         run.emit("asked", scope.scope, title)
-        run.open_questions.append(title)
+        open_questions = run.open_questions if attempt_at_work.get() is None else []
+        open_questions.append(title)
         answer = await run.services.terminal.ask(lambda: screen, priority=priority)
-        run.open_questions.remove(title)
-    value = _value_of(screen, answer)
+        open_questions.remove(title)
+        value = _value_of(screen, answer)
     tip = scope.chain.tip
     scope.write(asked, _answer_json(answer), started=started, head_before=tip, head_after=tip)
     run.emit("answered", scope.scope, title, answer=_answer_json(answer))
@@ -105,17 +114,17 @@ def _within_step(kind: Kind, name: str, terms: dict[str, str]) -> Asked:
     return Asked(kind, name, fingerprints.fingerprint(kind.value, terms), terms, within=within)
 
 
-def _given_answer(screen: Screen[T], title: str, text: str) -> Answer:
-    for response in screen.responses:
-        if isinstance(response, Choice) and response.label == text:
-            return Picked(response.label)
-    for response in screen.responses:
-        if isinstance(response, TextInput):
-            return Typed(response.label, text)
-    labels = ", ".join(repr(one.label) for one in screen.responses)
-    raise InputError(
-        f"the answer {text!r} to {title!r} is none of {labels}; change the answers file"
-    )
+def _given_answer(screen: Screen[T], title: str, text: str) -> tuple[Answer, T]:
+    answer = answer_meant(screen, text)
+    if answer is None:
+        labels = ", ".join(repr(one.label) for one in screen.responses)
+        raise InputError(
+            f"the answer {text!r} to {title!r} is none of {labels}; change the answers file"
+        )
+    try:
+        return answer, _value_of(screen, answer)
+    except Invalid as error:
+        raise InputError(f"the answer to {title!r}: {error}; change the answers file") from error
 
 
 def _answer_json(answer: Answer) -> Mapping[str, str]:
@@ -140,7 +149,10 @@ def _value_of(screen: Screen[T], answer: Answer) -> T:
         if isinstance(response, Choice) and isinstance(answer, Picked):
             return response.value
         if isinstance(response, TextInput) and isinstance(answer, Typed):
-            return response.maps(answer.text)
+            try:
+                return response.maps(answer.text)
+            except (ValueError, InputError) as error:
+                raise Invalid((f"{answer.text!r} does not fit: {error}",)) from error
     raise Invalid((f"{answer.label!r} is no longer a response of {screen.title!r}",))
 
 

@@ -119,6 +119,11 @@ async def test_runs_that_cannot_be_read_say_why(world: InMemory, ledger: Ledger)
     assert "newer AGL" in found["x"].message
 
 
+def test_a_folder_that_no_label_names_is_no_run(world: InMemory, ledger: Ledger) -> None:
+    world.store.write((*ledger.folder[:-1], "one (copy)", "run"), {"format": 1})
+    assert [summary.label for summary in summaries(world)] == ["one"]
+
+
 async def test_a_removal_that_was_killed_is_no_run(world: InMemory, ledger: Ledger) -> None:
     world.store.remove((*ledger.folder, "run"))
     assert summaries(world) == ()

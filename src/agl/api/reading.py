@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agl.api.projects import find
 from agl.config import container
 from agl.config.settings import Settings
-from agl.ports.errors import CorruptDocument, NewerFormat, NotFoundError
+from agl.ports.errors import CorruptDocument, InputError, NewerFormat, NotFoundError
 from agl.ports.ids import Label, ProjectName, Scope, collision_key
 from agl.ports.ledger import (
     Outcome,
@@ -160,8 +160,8 @@ def not_found(store: Store, project: ProjectName, label: str) -> str:
 
 
 def _summary(store: Store, locks: Locks, project: ProjectName, name: str) -> Summary | None:
-    folder = run_folder(project, Label(name))
     try:
+        folder = run_folder(project, Label(name))
         document = store.read((*folder, "run"))
         if document is None:
             return None
@@ -169,6 +169,8 @@ def _summary(store: Store, locks: Locks, project: ProjectName, name: str) -> Sum
         ended = store.read((*folder, "outcome"))
         where = "/".join((*folder, "outcome.json"))
         outcome = None if ended is None else outcome_from_json(ended, where)
+    except InputError:  # a folder that no label names is no run
+        return None
     except (CorruptDocument, NewerFormat) as error:
         return Summary(name, "unreadable", message=str(error))
     return _of(record, outcome, locks, project)

@@ -11,7 +11,8 @@ from pathlib import Path
 RUN_VARIABLE = "AGL_RUN"
 ATTEMPT_VARIABLE = "AGL_ATTEMPT"
 
-# What `git rev-parse --local-env-vars` lists, and its siblings that move where git looks.
+# What `git rev-parse --local-env-vars` lists, but for GIT_CONFIG_COUNT, by which a CI says what it
+# trusts; and its siblings that move where git looks.
 _GIT_LOCATION = frozenset(
     """GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CEILING_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG
     GIT_CONFIG_PARAMETERS GIT_DIR GIT_DISCOVERY_ACROSS_FILESYSTEM GIT_GRAFT_FILE

@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -73,12 +73,15 @@ def _try(handle: int, kind: int) -> bool:
         fcntl.flock(handle, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        raise UpstreamError(f"this file system takes no lock: {error.strerror}") from error
     return True
 
 
 def _write(handle: int, word: dict[str, object]) -> None:
     os.ftruncate(handle, 0)
-    os.pwrite(handle, json.dumps(word).encode(), 0)
+    with suppress(OSError):  # a full disk: the lock is held all the same
+        os.pwrite(handle, json.dumps(word).encode(), 0)
 
 
 def _read(handle: int) -> Holder:

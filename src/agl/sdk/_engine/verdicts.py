@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
-
 from agl import schema
 from agl.ports.errors import InputError
 from agl.ports.ledger import Kind
-from agl.ports.processes import Marker
 from agl.ports.verifier import Verdict
 from agl.sdk._engine import fingerprints
 from agl.sdk._engine.scope import Asked, ScopeState
-from agl.sdk._engine.shielding import finish
 
 
 async def verify(scope: ScopeState, command: str | None) -> Verdict:
@@ -45,11 +41,7 @@ async def _run(scope: ScopeState, asked: Asked, line: str) -> Verdict:
     tree = await scope.bring("in the way of the build")
     started = services.clock.now()
     run.emit("verify_started", scope.scope, line)
-    marker = Marker(run.marker.run, uuid.uuid4().hex)
-    try:
-        verdict = await services.verifier.verify(tree.path, line, services.build_timeout_s, marker)
-    finally:
-        await finish(services.processes.end(marker))
+    verdict = await services.verifier.verify(tree.path, line, services.build_timeout_s, run.marker)
     tip = scope.chain.tip
     value = schema.to_json(Verdict, verdict)
     scope.write(asked, value, started=started, head_before=tip, head_after=tip)

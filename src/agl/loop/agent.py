@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 
 from agl.loop import events
 from agl.loop.checkpoint import Checkpoint
 from agl.loop.events import Approved, Emit, Event, Outcome, Refused
 from agl.loop.limits import Limits
 from agl.loop.records import Answered, Begun, Returned, Told
-from agl.loop.trajectory import Trajectory
+from agl.loop.trajectory import Trajectory, with_own_ids
 from agl.ports.agents import AgentTool, ToolAnswer
 from agl.ports.errors import InputError, LimitReached, leaves
 from agl.ports.llm import (
@@ -30,6 +30,7 @@ from agl.ports.models import ModelId
 Gate = Callable[[ToolUse], Awaitable[Approved | Refused]]
 
 _GO_ON = "Go on."
+_MAX_ERROR = 2_000
 _INTERRUPTED = ToolAnswer(
     "The program was stopped while this was running: it may or may not have happened, and it was"
     " not repeated. Look what is there before you go on.",
@@ -123,6 +124,7 @@ class Agent:
         )
         tell(events.ModelCalled(state.turns + 1))
         response = await self._llm.generate(request, lambda text: tell(events.TextArrived(text)))
+        response = with_own_ids(response)
         state.add(Answered(response))
         tell(events.ModelAnswered(response))
 
@@ -188,19 +190,14 @@ class Agent:
 
     @contextmanager
     def _opened(self, prompt: str) -> Iterator[Trajectory]:
-        if self._checkpoint is None:
-            state = Trajectory()
-            state.add(Told(prompt))
-            yield state
-            return
-        with self._checkpoint.opened() as (recorded, keep):
-            state = Trajectory(keep, recorded)
+        kept = self._checkpoint
+        with nullcontext(Trajectory()) if kept is None else kept.opened() as state:
             if not state.messages:
                 state.add(Told(prompt))
-            elif state.messages[0].text != prompt:
+            elif kept is not None and state.messages[0].text != prompt:
                 raise InputError(
-                    f"checkpoint {str(self._checkpoint.path)!r} holds a run on another prompt;"
-                    " name another file"
+                    f"checkpoint {str(kept.path)!r} holds a run on another prompt; name another"
+                    " file"
                 )
             yield state
 
@@ -238,4 +235,8 @@ def _is_cancelled() -> bool:
 
 
 def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+    kind = type(error).__name__
+    try:
+        return f"{kind}: {error}"[:_MAX_ERROR]
+    except Exception:  # noqa: BLE001 - __str__ of a tool's exception may raise anything
+        return kind

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agl.loop.records import Begun, Record, record_from_json, record_to_json
-from agl.loop.trajectory import Keep
+from agl.loop.trajectory import Trajectory
 from agl.ports.errors import CorruptDocument, NewerFormat, StateError, UpstreamError
 
 FORMAT = 1
@@ -31,9 +31,9 @@ class Checkpoint:
         self.survives_power_cut = survives_power_cut
 
     @contextmanager
-    def opened(self) -> Iterator[tuple[Iterator[Record], Keep]]:
-        """Holds the file and gives what is recorded and the way to record more, which raises
-        UpstreamError when the disk refuses.
+    def opened(self) -> Iterator[Trajectory]:
+        """Holds the file, and gives what is recorded as a trajectory that records on. Its `keep`
+        raises UpstreamError when the disk refuses.
 
         Raises:
             StateError: another run holds it.
@@ -42,21 +42,37 @@ class Checkpoint:
         lines = _Lines(self.path)
         try:
             written = lines.read()
-            if written:
-                _check_format(self.path, written[0])
-            else:
+            if not written:
                 lines.append({"format": FORMAT})
-                lines.wait_for_disk()
+                if self.survives_power_cut:
+                    lines.wait_for_folder()
 
             def keep(record: Record) -> None:
                 lines.append(record_to_json(record))
                 if self.survives_power_cut and isinstance(record, Begun):
                     lines.wait_for_disk()
 
-            yield _records(self.path, written), keep
-            lines.wait_for_disk()
+            yield _replayed(self.path, written, Trajectory(keep))
+            if self.survives_power_cut:
+                lines.wait_for_disk()
         finally:
             lines.close()
+
+
+def _replayed(path: Path, written: list[bytes], state: Trajectory) -> Trajectory:
+    for number, line in enumerate(written, start=1):
+        if number == 1:
+            _check_format(path, line)
+            continue
+        try:
+            state.take(record_from_json(_json(line)))
+        except ValueError as error:
+            raise CorruptDocument(
+                f"checkpoint {str(path)!r}, line {number}: {error}; move the file away to begin"
+                " again"
+            ) from error
+    written.clear()
+    return state
 
 
 def _check_format(path: Path, line: bytes) -> None:
@@ -69,17 +85,6 @@ def _check_format(path: Path, line: bytes) -> None:
         case {"format": 1}:
             return
     raise CorruptDocument(f"{str(path)!r} is no checkpoint of a run; name another file")
-
-
-def _records(path: Path, written: list[bytes]) -> Iterator[Record]:
-    for number, line in enumerate(written[1:], start=2):
-        try:
-            yield record_from_json(_json(line))
-        except ValueError as error:
-            raise CorruptDocument(
-                f"checkpoint {str(path)!r}, line {number}: {error}; move the file away to begin"
-                " again"
-            ) from error
 
 
 def _json(line: bytes) -> object:
@@ -134,6 +139,14 @@ class _Lines:
             os.fsync(self._file)
         except OSError as error:
             raise self._refused(error) from error
+
+    def wait_for_folder(self) -> None:
+        """A new file's name is its folder's."""
+        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
     def close(self) -> None:
         os.close(self._file)

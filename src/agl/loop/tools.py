@@ -69,7 +69,7 @@ def _tool(function: Function, name: str, description: str) -> AgentTool:
 
     async def handler(arguments: object) -> ToolAnswer:
         problems = [
-            f"{argument}: there is no such argument, only {', '.join(known) or 'none'}"
+            f"{argument[:100]}: there is no such argument, only {', '.join(known) or 'none'}"
             for argument in (arguments if isinstance(arguments, dict) else ())
             if argument not in known
         ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import overload
 
 from agl.loop.records import Answered, Begun, Record, Returned, Told
-from agl.ports.llm import Block, Ending, Message, TextBlock, ToolResult, ToolUse
+from agl.ports.llm import Block, Ending, LLMResponse, Message, TextBlock, ToolResult, ToolUse
 from agl.ports.models import Usage
 
 Keep = Callable[[Record], None]
@@ -22,8 +22,8 @@ class Trajectory:
     them so far, by their places; `begun` those that were set going, in this process or a dead one.
     """
 
-    def __init__(self, keep: Keep | None = None, recorded: Iterable[Record] = ()) -> None:
-        self._keep = keep
+    def __init__(self, keep: Keep = lambda record: None) -> None:
+        self.keep = keep
         self._messages: list[Message] = []
         self.usage = Usage()
         self.turns = 0
@@ -34,8 +34,6 @@ class Trajectory:
         self.begun: set[int] = set()
         self.answers: dict[int, Returned] = {}
         self.unfit_turns = 0
-        for record in recorded:
-            self._take(record)
 
     @property
     def messages(self) -> Messages:
@@ -53,16 +51,22 @@ class Trajectory:
 
     def add(self, record: Record) -> None:
         """Keeps the record, then moves on by it."""
-        if self._keep is not None:
-            self._keep(record)
-        self._take(record)
+        self.keep(record)
+        self.take(record)
 
-    def _take(self, record: Record) -> None:
+    def take(self, record: Record) -> None:
+        """Moves on by a record that is kept already.
+
+        Raises:
+            ValueError: it does not follow on what is there.
+        """
+        if not self._is_next(record):
+            raise ValueError("does not follow on the lines before it")
         match record:
             case Told(text):
                 self._messages.append(Message("user", (TextBlock(text),)))
             case Answered(response):
-                message = Message("assistant", _with_ids(response.blocks))
+                message = Message("assistant", response.blocks)
                 self._messages.append(message)
                 self.usage += response.usage
                 self.turns += 1
@@ -76,6 +80,17 @@ class Trajectory:
                 self.answers[place] = record
                 if len(self.answers) == len(self.calls):
                     self._end_turn()
+
+    def _is_next(self, record: Record) -> bool:
+        match record:
+            case Told():
+                return not self.calls and not self.is_models_turn
+            case Answered():
+                return self.is_models_turn
+            case Begun(places):
+                return all(place < len(self.calls) for place in places)
+            case Returned(place):
+                return place < len(self.calls) and place not in self.answers
 
     def _end_turn(self) -> None:
         answers = [self.answers[place].answer for place in range(len(self.calls))]
@@ -119,19 +134,16 @@ class Messages(Sequence[Message]):
         )
 
 
-def _with_ids(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The blocks with an id of its own for each call: some servers send none, or one twice."""
+def with_own_ids(response: LLMResponse) -> LLMResponse:
+    """The answer with an id of its own for each call: some servers send none, or one twice."""
     seen: set[str] = set()
-    made: list[Block] = []
-    for block in blocks:
+    blocks: list[Block] = []
+    for block in response.blocks:
         if isinstance(block, ToolUse):
-            names = (f"{block.id or 'call'}_{number}" for number in count(2))
-            use_id = (
-                block.id
-                if block.id and block.id not in seen
-                else next(n for n in names if n not in seen)
-            )
+            wanted = block.id or "call"
+            names = chain([block.id] if block.id else [], (f"{wanted}_{n}" for n in count(2)))
+            use_id = next(name for name in names if name not in seen)
             seen.add(use_id)
-            block = replace(block, id=use_id)
-        made.append(block)
-    return tuple(made)
+            block = block if use_id == block.id else replace(block, id=use_id)
+        blocks.append(block)
+    return replace(response, blocks=tuple(blocks))

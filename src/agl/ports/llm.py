@@ -227,7 +227,10 @@ def _checked(value: object) -> Mapping[str, object] | InvalidArguments:
 
 
 def _frozen(value: object, depth: int) -> object:
-    if value is None or isinstance(value, str | int):
+    if value is None or isinstance(value, str):
+        return value
+    # Python neither reads nor writes more than 4,300 digits (sys.int_info).
+    if isinstance(value, int) and value.bit_length() < 14_000:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
@@ -239,7 +242,7 @@ def _frozen(value: object, depth: int) -> object:
         return MappingProxyType({k: _frozen(inner, depth + 1) for k, inner in value.items()})
     if isinstance(value, list | tuple):
         return tuple([_frozen(inner, depth + 1) for inner in value])
-    raise ValueError(f"a {type(value).__name__} is not JSON")
+    raise ValueError(f"a {type(value).__name__} that is not JSON")
 
 
 def _beginning(value: object) -> str:

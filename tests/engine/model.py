@@ -419,6 +419,7 @@ class Process:
         self.returned: Counter[Asked] = Counter()
         self.executed: list[Ran] = []
         self.endings: list[Ran] = []
+        self.nths: list[int] = []
         self._random = Random(stage.seed)
         self._left = stage.kill
         self._faults_left = 3 if stage.faults else 0
@@ -510,10 +511,10 @@ class Process:
                 await run.step(silent(leaf.name, words), commit="write", **inputs)
                 return None
             case "tell" | "idle":
-                told = await run.step(_telling(leaf.name, words), commit="tell", **inputs)
+                told = await run.step(telling(leaf.name, words), commit="tell", **inputs)
                 return told.result
             case "look":
-                told = await run.step(_telling(leaf.name, words), discard=True, **inputs)
+                told = await run.step(telling(leaf.name, words), discard=True, **inputs)
                 return told.result
             case "verify":
                 return int((await run.verify(words)).tail)
@@ -567,7 +568,7 @@ def silent(name: str, words: str) -> Role[None]:
 
 
 @lru_cache(maxsize=4096)
-def _telling(name: str, words: str) -> Role[Told]:
+def telling(name: str, words: str) -> Role[Told]:
     return Role(name=name, instructions=words, tools=[_tool]).on(MODEL)
 
 
@@ -598,6 +599,7 @@ class LightAgent(AgentRunner):
         world.must(repo.attached and not repo.dirty, f"{asked} began in a tree that is not clean")
         kind = task.instructions.split("/")[1]
         ran = process.begin(task.step, writes=kind in WRITES)
+        process.nths.append(task.nth)
         assert task.marker.attempt is not None
         world.by_attempt[task.marker.attempt] = ran
         if ran.writes:

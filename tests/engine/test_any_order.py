@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import count, product
 from pathlib import Path
 from random import Random
@@ -13,10 +14,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from agl.ports.errors import Overloaded
 from agl.ports.ids import Scope
 from agl.ports.ledger import Entry, entry_address
-from agl.sdk import Run
+from agl.sdk import ModelId, Role, Run, Screen, TextInput, tool, workflow
 from agl.sdk._engine.ledger import Ledger
+from agl.testing import Play, harness
 from engine.model import (
     LABEL,
     PROJECT,
@@ -32,6 +35,7 @@ from engine.model import (
     calling,
     in_order,
     silent,
+    telling,
 )
 
 kinds = st.sampled_from(("write", "tell", "look", "idle", "verify", "ask", "record"))
@@ -468,6 +472,33 @@ def test_a_step_cancelled_in_its_ending_is_given_to_an_equal_one_that_waits(
     ran = [one for one in world.every if one.places]
     assert len(ran) == len(returned) == len(world.repo.tokens(report.head))
     assert [one.ordinal for one in entries(world)] == list(range(len(ran)))
+    assert world.last is not None
+    assert world.last.nths[-1] == len(ran)
+
+
+def test_what_was_given_back_is_given_once(world: World) -> None:
+    calling.set(Asked(("step", "s/look/0", ""), None))
+    look = telling("s", "s/look/0")
+
+    async def twice(process: Process, run: Run[None]) -> None:
+        for _ in range(2):
+            await run.step(look, discard=True)
+
+    async def walk(process: Process, run: Run[None]) -> None:
+        before = recorded(world)
+        first = asyncio.create_task(run.step(look, discard=True))
+        while recorded(world) == before:
+            await asyncio.sleep(0)
+        first.cancel()
+        told = [await run.step(look, discard=True) for _ in range(3)]
+        assert first.cancelled()
+        assert len({one.result for one in told}) == 3
+
+    unfinished(world, (), Stage(), twice)
+    world.store.put_text(entry_address(Scope(PROJECT, LABEL), entries(world)[0]), "{")
+    report = world.run((), Stage(), walk)
+    assert report is not None
+    assert (report.outcome, report.replayed, report.ran) == ("finished", 2, 2)
 
 
 def test_an_entry_that_cannot_be_read_runs_again_with_all_that_follows_on_it(
@@ -482,3 +513,33 @@ def test_an_entry_that_cannot_be_read_runs_again_with_all_that_follows_on_it(
     world.run(program)
     assert executed(world) == ["b/write/0", "c/look/0"]
     assert not world.wrong
+
+
+@dataclass(frozen=True)
+class Doubt:
+    about: str
+
+
+def test_a_question_of_an_agent_is_not_asked_again_in_its_next_attempt(tmp_path: Path) -> None:
+    answers: list[str] = []
+
+    @workflow(version="1")
+    async def flow(run: Run[None]) -> None:
+        async def ask_person(doubt: Doubt) -> str:
+            screen = Screen(doubt.about, responses=[TextInput("say", str)])
+            answers.append(await run.ask(screen))
+            return answers[-1]
+
+        asking = tool("ask_person", "Asks the person.", Doubt, ask_person)
+        worker = Role(name="work", instructions="Work.", tools=[asking]).on(ModelId("fake", "m"))
+        with suppress(Overloaded):
+            await run.step(worker, commit="work")
+        await run.step(worker, commit="work")
+
+    question = ("ask_person", {"about": "Which?"})
+    play = Play(calls=[question, question], fails=Overloaded("no capacity"))
+    h = harness(tmp_path, agent={"work": play}, answers=["left", "right"])
+    report = h.run(flow)
+    assert report.outcome == "finished", report.message
+    assert answers == ["left", "right"] * 2
+    assert h.asked == ["Which?"] * 2

@@ -89,6 +89,14 @@ async def test_what_others_put_on_a_branch_that_was_left_is_kept(
     assert await can_be_found(repo, made)
 
 
+async def test_a_log_that_names_a_commit_that_is_gone_is_no_obstacle(repo: GitTrees) -> None:
+    tree = await opened(repo)
+    log = Path(repo.git("rev-parse", "--absolute-git-dir", cwd=tree.path)) / "logs" / "HEAD"
+    with log.open("a") as lines:
+        lines.write(f"{repo.base} {'1' * 40} A <a@example.org> 1 +0000\tcommit: gone\n")
+    assert await tree.commit_all(repo.base, "step", KEEPING) == repo.base
+
+
 async def test_amending_the_message_alone_changes_nothing(repo: GitTrees) -> None:
     tree = await opened(repo)
     tip = repo.amend_in(tree.path, "other words")
@@ -212,6 +220,19 @@ async def test_an_ignored_file_where_the_target_has_a_folder_is_kept(repo: GitTr
     await tree.restore(target, KEEPING)
     assert b"precious" in await kept_contents(repo)
     assert await rests_at(repo, tree, target)
+
+
+async def test_what_a_kept_commit_holds_is_not_moved_as_well(repo: GitTrees) -> None:
+    tree = await opened(repo)
+    (tree.path / "docs" / "notes.txt").unlink()
+    (tree.path / "docs").rmdir()
+    (tree.path / "docs").write_bytes(b"a file now")
+    (tree.path / "calc.py").unlink()
+    (tree.path / "calc.py").mkdir()
+    await tree.restore(repo.base, KEEPING)
+    (item,) = await repo.kept.items()
+    assert item.folder is None
+    assert await rests_at(repo, tree, repo.base)
 
 
 async def test_a_repository_that_the_agent_committed_is_kept(repo: GitTrees) -> None:
@@ -398,6 +419,17 @@ async def test_names_that_are_not_utf_8_survive(repo: GitTrees) -> None:
     assert (await repo.history.files(head))[name] == b"odd"
     await tree.restore(repo.base, KEEPING)
     assert await rests_at(repo, tree, repo.base)
+
+
+@pytest.mark.parametrize("name", ["gitdir", "commondir"])
+async def test_a_tree_whose_registration_points_elsewhere_is_refused(
+    repo: GitTrees, name: str
+) -> None:
+    tree = await opened(repo)
+    git_dir = Path(repo.git("rev-parse", "--absolute-git-dir", cwd=tree.path))
+    (git_dir / name).write_text(f"{repo.place}/elsewhere/.git\n")
+    with pytest.raises(TreeVanished):
+        await tree.state()
 
 
 async def test_a_tree_that_another_repository_took_over_is_refused(repo: GitTrees) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters.git.hands import IDENTITY, GitTrees
+from agl.adapters.filesystem import FilesystemLocks
 from agl.ports.errors import AglError, StateError, UpstreamError
 from agl.ports.ids import Label, Namespace, Scope
 from agl.testing.contracts.trees import BASE_FILES, CHILD, KEEPING, SCOPE, can_be_found, files_below
@@ -113,6 +114,25 @@ async def test_24_trees_are_made_at_once(repo: GitTrees) -> None:
     for task in tasks:
         assert files_below(task.result().path) == BASE_FILES
     assert len(_registrations(repo)) == 24
+
+
+async def test_a_tree_is_made_once_nobody_else_makes_one(repo: GitTrees) -> None:
+    locks = FilesystemLocks(repo.repository.common_dir)
+    with locks.hold(("agl-trees",), wait_s=0):
+        making = asyncio.create_task(repo.provider.open(SCOPE, repo.base))
+        await asyncio.sleep(0.2)
+        assert not making.done()
+        assert not repo.provider.folder(SCOPE).exists()
+    assert files_below((await making).path) == BASE_FILES
+
+
+async def test_locks_that_a_dead_git_left_are_gone_from_an_opened_tree(repo: GitTrees) -> None:
+    tree = await repo.provider.open(SCOPE, repo.base)
+    git_dir = Path(repo.git("rev-parse", "--absolute-git-dir", cwd=tree.path))
+    (git_dir / "index.lock").touch()
+    (repo.repository.common_dir / "refs/heads" / f"{SCOPE.branch}.lock").touch()
+    await repo.another_provider().open(SCOPE, repo.base)
+    repo.commit_in(tree.path, "by the agent")
 
 
 async def test_a_creation_that_fails_leaves_nothing(repo: GitTrees) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from agl.api.builds import Detected, detect
 from agl.config import container, projects
 from agl.config.projects import Project
 from agl.config.settings import Settings
@@ -21,6 +23,10 @@ class Initialised:
     trees: Path
     created: bool
     changed: bool
+
+
+Ask = Callable[[Detected | None], str | None]
+"""Asks the person for the build command, given what was detected; None: there is none."""
 
 
 def find(settings: Settings, start: Path) -> tuple[Project, Repository]:
@@ -40,13 +46,16 @@ async def init(
     build: str | None = None,
     *,
     no_build: bool = False,
+    ask: Ask | None = None,
     wait_s: float = 5.0,
 ) -> Initialised:
     """Registers the repository around a folder, or changes the build of a registered one; waits
-    `wait_s` seconds for another process that does the same.
+    `wait_s` seconds for another process that does the same. A new one whose build is not said is
+    asked for with `ask`.
 
     Raises:
-        InputError: there is no repository or it has no commit; or a new one and no build is said.
+        InputError: there is no repository or it has no commit; or a new one, no build is said, and
+            nobody can be asked.
         StateError: another process still registers a project.
         UpstreamError: git is missing or too old, or the repository names no committer.
     """
@@ -55,7 +64,10 @@ async def init(
     repository = container.find_repository(start)
     await container.history(repository).check_ready()
     if build is None and not no_build:
-        return _known(settings, repository)
+        known = projects.lookup(settings, repository)
+        if known is not None:
+            return Initialised(known, known.trees(settings), created=False, changed=False)
+        build = _asked(repository, ask)
     try:
         with container.locks(settings).hold(("projects",), wait_s=wait_s):
             return _registered(settings, repository, build)
@@ -63,14 +75,15 @@ async def init(
         raise StateError(f"{error.holder} is registering a project; try again") from error
 
 
-def _known(settings: Settings, repository: Repository) -> Initialised:
-    known = projects.lookup(settings, repository)
-    if known is None:
-        raise InputError(
-            "say how the project is checked, as in `agl init --build 'make test'`, or"
-            " `agl init --no-build`"
-        )
-    return Initialised(known, known.trees(settings), created=False, changed=False)
+def _asked(repository: Repository, ask: Ask | None) -> str | None:
+    detected = None if repository.top is None else detect(repository.top)
+    if ask is not None:
+        return ask(detected)
+    flag = f"--build '{detected.command if detected else 'make test'}'"
+    why = f" ({detected.why})" if detected else ""
+    raise InputError(
+        f"say how the project is checked, as in `agl init {flag}`{why}, or `agl init --no-build`"
+    )
 
 
 def _registered(settings: Settings, repository: Repository, build: str | None) -> Initialised:

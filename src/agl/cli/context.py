@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agl.cli.failures import stopped_page
-from agl.cli.page import Page, write
+from agl.cli.page import Page, say, write
 
 if TYPE_CHECKING:
     from agl.config.projects import Project
@@ -39,6 +39,25 @@ class Context:
         from agl.api import projects
 
         return projects.find(self.settings(), self.here)
+
+    def register(self) -> None:
+        """Does what `agl init` does, if the repository is new and somebody can be asked.
+
+        Raises:
+            NotFoundError: it is new, and nobody is there.
+        """
+        from agl.api import projects
+        from agl.cli import asking
+        from agl.ports.errors import NotFoundError
+
+        try:
+            self.project()
+        except NotFoundError:
+            if not asking.is_possible():
+                raise
+            work = projects.init(self.settings(), self.here, ask=asking.build_command)
+            done = self.finish(work)
+            say(f"{done.project.name}: registered, build {done.project.build or 'none'}")
 
     def services(self, label: Label | None = None) -> Services:
         """The ports of the project around the current folder."""

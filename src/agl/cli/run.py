@@ -37,6 +37,7 @@ def answer(argv: list[str], context: Context) -> Page:
         params_from(args, loaded),
         read_answers(args.answers),
     )
+    context.register()
     services = context.services(label)
     work = runs.run(services, loaded, label, params, base_ref=args.base_ref, answers=answers)
     return page_of_report(context.finish(work, resumes=f"agl resume {label}"))

@@ -251,6 +251,19 @@ async def test_the_time_limit_ends_a_tool_at_work() -> None:
     assert bench.at_work == 0
 
 
+async def test_a_run_in_which_nothing_waits_can_be_ended() -> None:
+    async def handler(arguments: object) -> ToolAnswer:
+        return ToolAnswer("")
+
+    never = MemoryLLM(lambda request: answer("", use(1)))
+    limits = Limits(turns=None, time_s=0.02)
+    agent = Agent(
+        never, model="memory:x", tools=[AgentTool("work", "", {}, handler)], limits=limits
+    )
+    with pytest.raises(LimitReached, match="time_s"):
+        await agent.run("go")
+
+
 async def test_a_timeout_of_the_models_own_is_not_called_a_limit() -> None:
     agent, _ = agent_of([TimeoutError("theirs")], limits=Limits(time_s=60))
     with pytest.raises(TimeoutError, match="theirs"):

@@ -15,6 +15,9 @@ from agl.ports.errors import CorruptDocument, NewerFormat, StateError, UpstreamE
 
 FORMAT = 1
 
+# `dict`: the arguments of calls are read-only mappings.
+_encoded = json.JSONEncoder(default=dict, separators=(",", ":"), check_circular=False).encode
+
 
 class Checkpoint:
     """Where a run is kept, so that `Agent.run` with the same prompt goes on where it ended.
@@ -121,8 +124,7 @@ class _Lines:
         return whole
 
     def append(self, document: object) -> None:
-        # `default=dict`: the arguments of calls are read-only mappings.
-        line = json.dumps(document, default=dict, separators=(",", ":")).encode() + b"\n"
+        line = _encoded(document).encode() + b"\n"
         try:
             if os.write(self._file, line) == len(line):
                 self._size += len(line)

@@ -136,6 +136,9 @@ class Messages(Sequence[Message]):
 
 def with_own_ids(response: LLMResponse) -> LLMResponse:
     """The answer with an id of its own for each call: some servers send none, or one twice."""
+    ids = [block.id for block in response.blocks if isinstance(block, ToolUse)]
+    if all(ids) and len(set(ids)) == len(ids):
+        return response
     seen: set[str] = set()
     blocks: list[Block] = []
     for block in response.blocks:

@@ -176,14 +176,14 @@ def test_a_cut_holds_in_a_later_epoch() -> None:
 
 def test_from_the_step_of_a_cut_on_nothing_older_is_adopted() -> None:
     a, b, c = entry(1, "a", name="t"), entry(2, "b"), entry(3, "c", name="t")
-    verdict = entry(4, "v", kind=Kind.VERIFY)
+    verdict = entry(4, "v", kind=Kind.VERIFY, name="verify")
     chain = Chain(BASE, 2, [a, b, c, verdict, cut(5, 5, epoch=2)])
     assert chain.adoptable(Kind.STEP, "t", "a", 0) == a
-    assert chain.adoptable(Kind.VERIFY, "s", "v", 0) == verdict
+    assert chain.adoptable(Kind.VERIFY, "verify", "v", 0) == verdict
     assert chain.adoptable(Kind.STEP, "s", "b", 0) is None
     chain.add(entry(6, "b", epoch=2))
     assert chain.adoptable(Kind.STEP, "t", "c", 0) is None
-    assert chain.adoptable(Kind.VERIFY, "s", "v", 0) is None
+    assert chain.adoptable(Kind.VERIFY, "verify", "v", 0) is None
 
 
 def test_the_steps_before_the_nth_of_a_cut_are_adopted() -> None:
@@ -213,12 +213,13 @@ def test_where_a_cut_begins_is_counted_by_name_on_the_live_chain() -> None:
         entry(4, "d", BASE, epoch=2),
         entry(5, "e", "nowhere", epoch=2),
         entry(6, "f", BASE, epoch=2),
-        entry(7, "v", BASE, epoch=2, kind=Kind.VERIFY),
+        entry(7, "v", BASE, epoch=2, kind=Kind.VERIFY, name="verify"),
     ]
     chain = Chain(BASE, 2, entries)
     assert chain.cut_from("s", 1) == 4
     assert chain.cut_from("s", 2) == 6
     assert chain.cut_from("s", 3) is None
+    assert chain.cut_from("verify", 1) == 7
     assert chain.cut_from("none", 1) is None
     assert chain.cut_from("t", 1) == chain.next_number
 

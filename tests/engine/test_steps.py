@@ -343,6 +343,60 @@ def test_again_of_what_is_not_recorded_is_refused(tmp_path: Path, again: str) ->
     assert caught.value.exit_code in (2, 3)
 
 
+def test_a_verdict_can_be_asked_for_again(tmp_path: Path) -> None:
+    """The build failed for a reason outside of the tree."""
+
+    async def body(run: Run[None]) -> None:
+        await run.step(writer("a"), commit="a")
+        verdict = await run.verify()
+        if not verdict.passed:
+            raise Stop("red")
+        await run.step(writer("b"), commit="b")
+
+    h = harness(tmp_path, verdicts=[False])
+    assert h.run(of(body)).outcome == "stopped"
+    assert h.resume().outcome == "stopped"
+    h.verdicts = [True]
+    assert h.resume(again="verify").outcome == "finished"
+    assert h.ran == ["b#1"]
+
+
+def test_an_answer_can_be_taken_back(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        await run.step(writer("a"), commit="a")
+        screen = Screen("Go on?", responses=[Choice("yes", value=True), Choice("no", value=False)])
+        if not await run.ask(screen):
+            raise Stop("the person said no")
+        await run.ask(Screen("Really?", responses=[Choice("yes", value=True)]))
+
+    h = harness(tmp_path, answers=["no"])
+    assert h.run(of(body)).outcome == "stopped"
+    h.answers = ["yes", "yes"]
+    assert h.resume(again="Go on?").outcome == "finished"
+    assert h.asked == ["Go on?", "Really?"]
+    assert h.ran == []
+    h.answers = []
+    assert h.resume().message.startswith("finished already")
+
+
+def test_a_record_can_be_taken_again(tmp_path: Path) -> None:
+    taken: list[str] = []
+
+    def take() -> str:
+        taken.append("x")
+        return "x"
+
+    async def body(run: Run[None]) -> None:
+        await run.record("now", take)
+        raise Stop("not yet")
+
+    h = harness(tmp_path)
+    h.run(of(body))
+    h.resume(again="now")
+    h.resume()
+    assert taken == ["x", "x"]
+
+
 def test_another_version_is_refused_naming_both(tmp_path: Path) -> None:
     async def body(run: Run[None]) -> None:
         raise Stop("not yet")

@@ -94,7 +94,8 @@ async def resume(
 ) -> Report:
     """Goes on with a run: replays what is recorded, and runs the rest.
 
-    `again` is a step, as NAME or NAME#n, from which on nothing recorded is used.
+    `again` is a step or a verdict, as NAME or NAME#n, from which on nothing recorded is used; or a
+    question or record, which is then asked again.
 
     Raises:
         AglError: refused; what is recorded stays as it was.
@@ -297,21 +298,27 @@ def _already_finished(record: RunRecord, outcome: Outcome) -> Report:
     )
 
 
-def _cut_for(scope: ScopeState, again: str) -> tuple[str, int, int]:
-    name, _, count = again.partition("#")
-    if count and not (count.isdecimal() and int(count) > 0):
-        raise InputError(f"--again {again!r}: after # stands a number from 1, as in {name}#2")
-    nth = int(count) if count else 1
+def _cut_for(scope: ScopeState, again: str) -> tuple[str, int, int, bool]:
+    """Name, n and first number of a cut, and whether it is of answers and records alone."""
+    name, _, count = again.rpartition("#")
+    if not (name and count.isdecimal()):
+        name, count = again, "1"
+    nth = int(count)
+    if nth == 0:
+        raise InputError(f"--again {again!r}: after # stands a number from 1, as in {name}#1")
     cut_from = scope.chain.cut_from(name, nth)
-    if cut_from is None:
-        raise NotFoundError(
-            f"no step {again!r} is recorded in run {scope.scope.label!r};"
-            f" `agl show {scope.scope.label}` lists them"
-        )
-    return name, nth, cut_from
+    if cut_from is not None:
+        return name, nth, cut_from, False
+    cut_from = scope.chain.forget_from(name, nth)
+    if cut_from is not None:
+        return name, nth, cut_from, True
+    raise NotFoundError(
+        f"no step {again!r} is recorded in run {scope.scope.label!r};"
+        f" `agl show {scope.scope.label}` lists them"
+    )
 
 
-def _write_cut(scope: ScopeState, name: str, nth: int, cut_from: int) -> None:
+def _write_cut(scope: ScopeState, name: str, nth: int, cut_from: int, forgets: bool) -> None:
     terms = {"step": fingerprints.digest(name), "nth": fingerprints.digest(nth)}
     now, tip = scope.run.services.clock.now(), scope.chain.tip
     entry = Entry(
@@ -321,7 +328,7 @@ def _write_cut(scope: ScopeState, name: str, nth: int, cut_from: int) -> None:
         number=scope.chain.next_number,
         fingerprint=fingerprints.fingerprint(Kind.CUT.value, terms),
         ordinal=nth - 1,
-        value={"step": name, "nth": nth},
+        value={"step": name, "nth": nth, "forgets": forgets},
         head_before=tip,
         head_after=tip,
         started=now,
@@ -331,4 +338,5 @@ def _write_cut(scope: ScopeState, name: str, nth: int, cut_from: int) -> None:
     )
     scope.run.ledger.write_entry(scope.scope, entry)
     scope.chain.add(entry)
-    scope.run.emit("warned", scope.scope, name, text=f"from step {name}#{nth} on, all runs again")
+    text = f"{name!r} is asked again" if forgets else f"from {name}#{nth} on, all runs again"
+    scope.run.emit("warned", scope.scope, name, text=text)

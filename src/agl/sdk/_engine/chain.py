@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from agl.ports.ledger import Entry, Kind
 
 ON_CHAIN = frozenset({Kind.STEP, Kind.VERIFY, Kind.CHILD})
 """Kinds that start somewhere on the chain; answers and records hold wherever the chain goes."""
+
+NAMED = frozenset({Kind.STEP, Kind.VERIFY})
+"""Kinds from which on a cut can put the chain out of use."""
+
+FACTS = frozenset({Kind.ASK, Kind.RECORD})
+"""Kinds that a cut by their own name forgets, and no other."""
 
 _Key = tuple[Kind, str, int]
 
@@ -76,13 +82,15 @@ class Chain:
         for number in reversed(self._index.get((kind, fingerprint, ordinal), [])):
             entry = pool.get(number)
             if entry is not None and (kind is not Kind.VERIFY or entry.given == given):
+                if kind not in ON_CHAIN and self._is_forgotten(entry):
+                    continue
                 return entry
         return None
 
     def adoptable(self, kind: Kind, name: str, fingerprint: str, ordinal: int) -> Entry | None:
         """The newest entry of an older epoch that answers this and starts at the tip, or None. From
         the step of a cut on, that is one that was recorded after the cut."""
-        after = self._last_cut_reached(name if kind is Kind.STEP else None)
+        after = self._last_cut_reached(name if kind in NAMED else None)
         for number in reversed(self._index.get((kind, fingerprint, ordinal), [])):
             entry = self._entries.get(number)
             if (
@@ -96,12 +104,12 @@ class Chain:
         return None
 
     def cut_from(self, name: str, nth: int) -> int | None:
-        """Where a cut would begin: the number of the live chain's nth step of that name, or the
-        next number when only an older epoch has one; None when none has."""
+        """Where a cut would begin: the number of the live chain's nth step or verdict of that name,
+        or the next number when only an older epoch has one; None when none has."""
         found: dict[int, int] = {}
         counts: Counter[int] = Counter()
         for entry in self.entries:
-            if entry.kind is not Kind.STEP or entry.name != name or not self._counts(entry):
+            if entry.kind not in NAMED or entry.name != name or not self._counts(entry):
                 continue
             if entry.epoch == self._epoch and entry.number not in self._live:
                 continue
@@ -110,13 +118,25 @@ class Chain:
                 found[entry.epoch] = entry.number
         return found.get(self._epoch, self.next_number) if found else None
 
+    def forget_from(self, name: str, nth: int) -> int | None:
+        """The number of the nth answer or record of that name, from which on those of the name
+        would be forgotten; None when there is none."""
+        known = [
+            entry.number
+            for entry in self.entries
+            if entry.kind in FACTS and entry.name == name and not self._is_forgotten(entry)
+        ]
+        return known[nth - 1] if len(known) >= nth else None
+
     def _order(self) -> None:
         self._tip = self._base
         self._heads = {self._base}
         self._live: dict[int, Entry] = {}
         self._index: dict[_Key, list[int]] = defaultdict(list)
         self._steps: Counter[str] = Counter()
-        self._cuts = [entry for entry in self._entries.values() if entry.kind is Kind.CUT]
+        cuts = [entry for entry in self._entries.values() if entry.kind is Kind.CUT]
+        self._cuts = [cut for cut in cuts if not _forgets(cut)]
+        self._forgetting = [cut for cut in cuts if _forgets(cut)]
         for entry in self.entries:
             self._place(entry)
 
@@ -129,7 +149,7 @@ class Chain:
             and self._counts(entry)
         ):
             self._live[entry.number] = entry
-            if entry.kind is Kind.STEP:
+            if entry.kind in NAMED:
                 self._steps[entry.name] += 1
             if entry.head_after != entry.head_before:
                 self._heads.add(entry.head_after)
@@ -146,6 +166,14 @@ class Chain:
             default=0,
         )
 
+    def _is_forgotten(self, entry: Entry) -> bool:
+        return any(
+            cut.name == entry.name
+            and cut.cut_from is not None
+            and cut.cut_from <= entry.number < cut.number
+            for cut in self._forgetting
+        )
+
     def _counts(self, entry: Entry) -> bool:
         """Whether no cut put the entry out of use and its commits are there."""
         if entry.head_after in self._gone or entry.head_before in self._gone:
@@ -154,3 +182,8 @@ class Chain:
             cut.cut_from is not None and cut.cut_from <= entry.number < cut.number
             for cut in self._cuts
         )
+
+
+def _forgets(cut: Entry) -> bool:
+    """Whether a cut is of answers and records alone."""
+    return isinstance(cut.value, Mapping) and cut.value.get("forgets") is True

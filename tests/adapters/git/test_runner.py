@@ -75,15 +75,21 @@ async def test_settings_of_a_person_change_no_commit(repo: GitTrees) -> None:
         "core.quotePath": "true",
         "color.ui": "always",
         "merge.ff": "only",
+        "core.ignoreStat": "true",
+        "core.untrackedCache": "true",
+        "add.ignoreErrors": "true",
+        "i18n.commitEncoding": "ISO-8859-1",
+        "i18n.logOutputEncoding": "ISO-8859-1",
     }.items():
         repo.git("config", key, value)
     tree = await repo.provider.open(SCOPE, repo.base)
+    assert (await tree.state()).clean
     (tree.path / "dos.txt").write_bytes(b"one\r\n")
     (tree.path / "ü.txt").write_bytes(b"new")
-    message = "subject\n\n# not a comment\n\n\ntwo empty lines above\n"
+    message = "Füge hinzu 漢字\n\n# not a comment\n\n\ntwo empty lines above\n"
     head = await tree.commit_all(repo.base, message, KEEPING)
     assert await repo.history.message(head) == message.rstrip()
-    assert await repo.history.between(repo.base, head) == (f"{head} subject",)
+    assert await repo.history.between(repo.base, head) == (f"{head} Füge hinzu 漢字",)
     assert b"gpgsig" not in repo.git("cat-file", "commit", head).encode()
     assert set(await repo.history.files(head)) == {*BASE_FILES, "dos.txt", "ü.txt"}
     (repo.checkout / "new.txt").write_bytes(b"new")

@@ -45,6 +45,16 @@ async def test_a_commit_that_was_amended_away_can_be_found(repo: GitTrees) -> No
     assert await can_be_found(repo, first)
 
 
+async def test_a_person_who_wants_no_logs_loses_no_commit(repo: GitTrees) -> None:
+    repo.git("config", "core.logAllRefUpdates", "false")
+    tree = await opened(repo)
+    (tree.path / "one.txt").write_bytes(b"1")
+    gone = repo.commit_in(tree.path, "one")
+    repo.reset_in(tree.path, repo.base)
+    await tree.restore(repo.base, KEEPING)
+    assert await can_be_found(repo, gone)
+
+
 async def test_a_step_that_a_later_one_amended_away_can_be_found(repo: GitTrees) -> None:
     tree = await opened(repo)
     (tree.path / "one.txt").write_bytes(b"1")

@@ -81,6 +81,22 @@ async def test_a_branch_checked_out_elsewhere_frees_with_what_is_said(repo: GitT
     assert (await (await repo.provider.open(SCOPE, repo.base)).state()).attached
 
 
+@pytest.mark.parametrize("how", ["--merge", "--apply"])
+async def test_a_branch_that_is_being_rebased_elsewhere_is_refused(
+    repo: GitTrees, how: str
+) -> None:
+    repo.branch_in(repo.checkout, SCOPE.branch)
+    (repo.checkout / "calc.py").write_bytes(b"ours")
+    repo.commit_in(repo.checkout, "ours")
+    repo.switch_in(repo.checkout, "main")
+    (repo.checkout / "calc.py").write_bytes(b"theirs")
+    repo.commit_in(repo.checkout, "theirs")
+    with pytest.raises(AssertionError):
+        repo.git("rebase", how, "main", SCOPE.branch)
+    with pytest.raises(StateError, match="checked out at"):
+        await repo.provider.open(SCOPE, repo.base)
+
+
 async def test_a_trees_root_that_cannot_be_written_leaves_nothing(repo: GitTrees) -> None:
     """Scenario A6."""
     repo.trees_root.write_bytes(b"a file in its place")
@@ -269,8 +285,12 @@ async def test_a_submodule_that_cannot_be_filled_is_named(repo: GitTrees, tmp_pa
     assert [warning for warning in tree.warnings if "'lib'" in warning]
 
 
-async def test_what_was_typed_in_a_submodule_is_kept(repo: GitTrees, tmp_path: Path) -> None:
+@pytest.mark.parametrize("recurse", ["false", "true"])
+async def test_what_was_typed_in_a_submodule_is_kept(
+    repo: GitTrees, tmp_path: Path, recurse: str
+) -> None:
     _add_submodule(repo, tmp_path)
+    repo.git("config", "submodule.recurse", recurse)
     base = repo.git("rev-parse", "HEAD")
     tree = await repo.provider.open(SCOPE, base)
     (tree.path / "lib" / "lib.txt").write_bytes(b"committed")

@@ -21,25 +21,16 @@ _SETTINGS = (
     "maintenance.auto=false",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
-    "core.untrackedCache=false",
     "core.ignoreStat=false",
     "core.safecrlf=false",
-    "core.quotePath=false",
     "core.logAllRefUpdates=true",
     "core.filesRefLockTimeout=5000",
     "core.packedRefsTimeout=5000",
     "commit.gpgsign=false",
-    "tag.gpgsign=false",
-    "commit.verbose=false",
-    "commit.status=false",
-    "commit.template=",
     "i18n.commitEncoding=UTF-8",
     "i18n.logOutputEncoding=UTF-8",
-    "status.showStash=false",
     "submodule.recurse=false",
     "user.useConfigOnly=true",
-    "add.ignoreErrors=false",
-    "advice.addEmbeddedRepo=false",
 )
 
 _ENVIRONMENT = {
@@ -47,7 +38,6 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_EDITOR": ":",
     "GIT_MERGE_AUTOEDIT": "no",
-    "GIT_LITERAL_PATHSPECS": "1",
     "GIT_REFLOG_ACTION": "agl",
 }
 

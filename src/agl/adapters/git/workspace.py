@@ -206,7 +206,6 @@ class GitWorkspace(Workspace):
             "--pathspec-from-file=-",
             "--pathspec-file-nul",
             stdin=_listed(but),
-            env={"GIT_LITERAL_PATHSPECS": "0"},
             timeout_s=LONG_S,
         )
 
@@ -215,8 +214,6 @@ class GitWorkspace(Workspace):
             "commit",
             "--quiet",
             "--no-verify",
-            "--no-gpg-sign",
-            "--no-status",
             "--cleanup=verbatim",
             "--file=-",
             stdin=message.encode(),

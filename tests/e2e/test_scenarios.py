@@ -238,6 +238,19 @@ def test_d7_work_outside_of_the_tree_is_no_result(world: World, play: Play) -> N
     assert "changed no file" in done.err
 
 
+def test_d7_work_in_the_users_checkout_is_told(world: World, play: Play) -> None:
+    (world.repo / "calc.py").write_text("mine\n")
+    done = play(write("a.txt", "a\n"), shell(f"echo evil >> {world.repo}/calc.py"))
+    assert "files of your checkout changed meanwhile: 'calc.py'" in done.err
+
+
+def test_an_answer_that_no_question_took_is_told(world: World, play: Play) -> None:
+    (world.folder / "answers.json").write_text('{"Go on?": "yes", "Go no?": "yes"}')
+    done = play(more=("--ask", "--answers", str(world.folder / "answers.json")))
+    assert done.status == 0
+    assert "no question took the answer to 'Go no?'" in done.err
+
+
 def test_d8_a_stash_is_told(world: World, play: Play) -> None:
     done = play(shell("echo a > calc.py && git stash -q"), write("a.txt", "a\n"))
     assert done.status == 0

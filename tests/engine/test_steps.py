@@ -173,6 +173,15 @@ def test_an_agent_without_its_report_is_nudged_once_and_not_believed(tmp_path: P
     assert h.recorded() == ()
 
 
+def test_a_report_that_was_never_right_is_named_with_its_problems(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        await run.step(reporter())
+
+    report = harness(tmp_path, agent={"report": Play(report={"severity": 1})}).run(of(body))
+    assert report.exit_code == 6
+    assert "text: Field required" in report.message
+
+
 def test_a_step_that_raised_commits_nothing_and_its_files_are_kept(tmp_path: Path) -> None:
     async def body(run: Run[None]) -> None:
         await run.step(writer(), commit="x")
@@ -446,6 +455,15 @@ def test_nobody_there_names_every_open_question(tmp_path: Path) -> None:
     assert report.questions == ("First?", "Second?")
     h.answers = ["yes", "yes"]
     assert h.resume().outcome == "finished"
+
+
+def test_an_open_question_says_what_may_be_answered(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        await run.ask(Screen("Go?", responses=[Choice("yes", value=1), Choice("no", value=0)]))
+
+    report = harness(tmp_path).run(of(body))
+    assert "(yes, no)" in report.message
+    assert '{"Go?": "yes"}' in report.message
 
 
 def test_an_answer_that_no_longer_fits_is_asked_again(tmp_path: Path) -> None:

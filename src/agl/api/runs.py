@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from agl.api import checkout
 from agl.api.endings import Report, report_of
 from agl.ports.errors import InputError, NotFoundError, RunIsLive, StateError, WorkflowFailed
 from agl.ports.events import Emit
@@ -78,7 +79,10 @@ async def run(
         state = RunState(services, root, ledger, epoch, answers or {}, emit)
         scope = ScopeState(state, root, base, Chain(base, epoch.number))
         state.emit("run_started", root, loaded.name, epoch=epoch.number, resumed=False)
-        await _name_uncommitted(state)
+        dirty = tuple(await checkout.look(services))
+        if dirty:
+            text = f"uncommitted changes are not part of this run: {checkout.shown(dirty)}"
+            state.emit("warned", root, text=text)
         await scope.tree()
         return await _walk(state, scope, record, loaded.workflow, params)
 
@@ -118,9 +122,9 @@ async def resume(
         survivors = await services.processes.end(run_marker(services, root))
         await preflight.check(services, workflow.module, params)
 
-        epoch, is_new = next_epoch(ledger, source_of(workflow.module), services)
+        epoch, changed = next_epoch(ledger, source_of(workflow.module), services)
         outcome = ledger.outcome()
-        if outcome and outcome.kind is OutcomeKind.FINISHED and not is_new and again is None:
+        if outcome and outcome.kind is OutcomeKind.FINISHED and not changed and again is None:
             return _already_finished(record, outcome)
         broken: list[tuple[str, str]] = []
         entries = ledger.entries(root, lambda file, why: broken.append((file, why)))
@@ -143,7 +147,7 @@ async def resume(
         cut = _cut_for(scope, again) if again is not None else None
 
         ledger.remove_outcome()
-        if is_new:
+        if changed:
             ledger.write_epoch(epoch)
         state.emit("run_started", root, loaded.name, epoch=epoch.number, resumed=True)
         if survivors:
@@ -153,8 +157,8 @@ async def resume(
         for one in services.processes.standing_in(services.workspaces.folder(root)):
             text = f"process {one.pid} ({one.command}) stands in the tree of this run"
             state.emit("warned", root, text=text)
-        if is_new and epoch.number > 1:
-            state.emit("source_changed", root, loaded.name, epoch=epoch.number)
+        if changed and epoch.number > 1:
+            state.emit("source_changed", root, loaded.name, epoch=epoch.number, changed=changed)
         if cut is not None:
             _write_cut(scope, *cut)
         return await _walk(state, scope, record, workflow, params)
@@ -192,6 +196,7 @@ async def _walk(
 ) -> Report:
     """Runs the workflow's function and writes how it ended. A cancellation writes nothing."""
     failure: Exception | None = None
+    before = await checkout.look(state.services)
     try:
         async with state.services.terminal:
             await workflow.function(Run(scope, params))
@@ -207,6 +212,15 @@ async def _walk(
         failure.__cause__ = error
     except Exception as error:  # noqa: BLE001 - whatever the author's code raises is its outcome
         failure = error
+    paths = checkout.changed(before, await checkout.look(state.services))
+    if paths:
+        text = f"files of your checkout changed meanwhile: {checkout.shown(paths)}"
+        hint = "if that was not you, an agent wrote outside of its tree"
+        state.emit("warned", state.root, text=f"{text}; {hint}")
+    unused = sorted(state.answers.keys() - state.answers_taken)
+    if unused:
+        text = f"no question took the answer to {', '.join(map(repr, unused))}"
+        state.emit("warned", state.root, text=text)
     return await finish(report_of(state, scope, record, failure))
 
 
@@ -231,21 +245,6 @@ def _refuse_taken(services: Services, label: Label) -> None:
             raise StateError(
                 f"label {label!r} is the same name as run {other!r}; choose another one"
             )
-
-
-async def _name_uncommitted(state: RunState) -> None:
-    checkout = state.services.checkout
-    if checkout is None:
-        return
-    paths = await state.services.history.uncommitted(checkout)
-    if paths:
-        shown = ", ".join(repr(path) for path in paths[:3])
-        more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-        state.emit(
-            "warned",
-            state.root,
-            text=f"uncommitted changes are not part of this run: {shown}{more}",
-        )
 
 
 async def _refuse_elsewhere(services: Services, root: Scope) -> None:

@@ -27,7 +27,7 @@ Emit = Callable[[Event], None]
 
 KINDS = {
     "run_started": "the workflow's function was entered; details: workflow, epoch, resumed",
-    "source_changed": "a new epoch was opened; details: epoch",
+    "source_changed": "a new epoch was opened; details: epoch, changed",
     "step_started": "an agent was started; details: model, nth, attempt",
     "step_replayed": "a recorded step was served; details: head",
     "step_finished": "an entry was written; details: head, changed, duration_s, usage",
@@ -71,7 +71,7 @@ def _what_happened(kind: str, about: str, details: _Details) -> str:
             begun = "resumed" if details.get("resumed") is True else "started"
             return f"workflow {details.text('workflow') or about} {begun}"
         case "source_changed":
-            return f"the workflow's source changed: epoch {details.text('epoch')}"
+            return f"changed since: {details.text('changed')}; epoch {details.text('epoch')}"
         case "step_started":
             return f"{about}: started{details.nth()}{details.text('model', ' on {}')}"
         case "step_replayed":
@@ -107,7 +107,9 @@ def _what_happened(kind: str, about: str, details: _Details) -> str:
         case "warned":
             return f"warning: {details.text('text')}"
         case "run_ended":
-            return f"run {details.text('outcome')}{details.text('message', ': {}')}"
+            message = details.text("message")
+            outcome = details.text("outcome").replace("_", " ")
+            return f"run {outcome}: {message}" if message != outcome else f"run {outcome}"
     return f"{kind} {about}".rstrip()
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from agl.ports.errors import InputError
+from agl.ports.errors import InputError, NeedsAnswer
 from agl.ports.ledger import Kind
 from agl.ports.terminal import (
     Answer,
@@ -37,11 +37,12 @@ async def ask(scope: ScopeState, screen: Screen[T], priority: int, key: str | No
         raise InputError(f"screen {screen.title!r} has no responses; use run.terminal.show")
     run = scope.run
     asked = _asked_question(screen, key)
+    title = key or screen.title
+    run.answers_taken |= {title, screen.title}
     served = scope.recorded(asked, lambda value: _value_of(screen, _answer_of(value)))
     if served is not None:
         return served.value
     started = run.services.clock.now()
-    title = key or screen.title
     given = run.answers.get(title, run.answers.get(screen.title))
     if given is not None:
         answer, value = _given_answer(screen, title, given)
@@ -49,13 +50,27 @@ async def ask(scope: ScopeState, screen: Screen[T], priority: int, key: str | No
         run.emit("asked", scope.scope, title)
         open_questions = run.open_questions if attempt_at_work.get() is None else []
         open_questions.append(title)
-        answer = await run.services.terminal.ask(lambda: screen, priority=priority)
+        try:
+            answer = await run.services.terminal.ask(lambda: screen, priority=priority)
+        except NeedsAnswer as error:
+            raise _unanswered(scope, screen, title) from error
         open_questions.remove(title)
         value = _value_of(screen, answer)
     tip = scope.chain.tip
     scope.write(asked, _answer_json(answer), started=started, head_before=tip, head_after=tip)
     run.emit("answered", scope.scope, title, answer=_answer_json(answer))
     return value
+
+
+def _unanswered(scope: ScopeState, screen: Screen[T], title: str) -> NeedsAnswer:
+    labels = [one.label for one in screen.responses if isinstance(one, Choice)]
+    choices = f" ({', '.join(labels)})" if labels else ""
+    example = json.dumps({title: labels[0] if labels else "…"}, ensure_ascii=False)
+    return NeedsAnswer(
+        f"{title!r} needs an answer{choices} and nobody is at the terminal; resume where somebody"
+        f" can type, or with --answers FILE that holds {example}",
+        questions=(title,),
+    )
 
 
 async def record(

@@ -39,6 +39,7 @@ class Report:
         self._nudged = False
         self.value: object = None
         self.is_in = False
+        self.problems: tuple[str, ...] = ()
 
     @property
     def is_missing(self) -> bool:
@@ -63,11 +64,15 @@ class Report:
             value = schema.to_json(self._tool.payload, payload)
             fingerprints.canonical(value)
         except schema.Invalid as error:
-            return _refused(error.problems)
+            return self._turned_down(error.problems)
         except InputError as error:
-            return _refused((str(error),))
+            return self._turned_down((str(error),))
         self.value, self.is_in = value, True
         return ToolAnswer("Taken. End your turn.")
+
+    def _turned_down(self, problems: tuple[str, ...]) -> ToolAnswer:
+        self.problems = problems
+        return _refused(problems)
 
 
 def agent_tools(

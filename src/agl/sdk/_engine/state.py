@@ -37,6 +37,7 @@ class RunState:
     scopes: dict[Scope, ScopeState] = field(default_factory=dict)
     spendings: dict[str, Spending] = field(default_factory=dict)
     tries: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    answers_taken: set[str] = field(default_factory=set)
     open_questions: list[str] = field(default_factory=list)
     failed_in: list[tuple[AglError, str]] = field(default_factory=list)
     kept: list[KeptItem] = field(default_factory=list)
@@ -100,13 +101,16 @@ def run_marker(services: Services, run: Scope) -> Marker:
     return Marker(f"{services.marker_root}/{run.label}")
 
 
-def next_epoch(ledger: Ledger, source: str, services: Services) -> tuple[Epoch, bool]:
-    """The epoch to go on in, and whether it is a new one. A new one is not written yet."""
+def next_epoch(ledger: Ledger, source: str, services: Services) -> tuple[Epoch, tuple[str, ...]]:
+    """The epoch to go on in, and what changed since the last one: `the workflow`, outside files. One
+    in which something changed is new, and not written yet."""
     epochs = ledger.epochs()
-    last = epochs[-1] if epochs else None
-    files = last.files if last else {}
-    now = digests_of(files)
-    if last is not None and last.source == source and dict(last.files) == dict(now):
-        return last, False
-    number = last.number + 1 if last else 1
-    return Epoch(number, source, now, services.clock.now()), True
+    if not epochs:
+        return Epoch(1, source, {}, services.clock.now()), ("the workflow",)
+    last = epochs[-1]
+    now = digests_of(last.files)
+    changed = [] if last.source == source else ["the workflow"]
+    changed += [file for file, digest in now.items() if digest != last.files[file]]
+    if not changed:
+        return last, ()
+    return Epoch(last.number + 1, source, now, services.clock.now()), tuple(changed)

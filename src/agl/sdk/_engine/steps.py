@@ -174,8 +174,10 @@ class _Attempt:
             await finish(self._end_processes())
         if self._report.is_missing:
             assert call.role.reporting is not None
+            tool, problems = call.role.reporting.name, "; ".join(self._report.problems)
+            how = f"with a report to {tool!r} that does not fit ({problems})" if problems else ""
             raise RoleIncomplete(
-                f"step {self._asked.name!r} ended without calling {call.role.reporting.name!r};"
+                f"step {self._asked.name!r} ended {how or f'without calling {tool!r}'};"
                 f" `agl resume {self._scope.scope.label}` asks again"
             )
         return outcome

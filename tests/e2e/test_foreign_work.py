@@ -102,4 +102,4 @@ def test_a_branch_that_a_person_made_under_a_cleared_name_is_theirs(
 
 def test_homes_that_share_a_repository_share_its_lock_for_trees(world: World, play: Play) -> None:
     assert play().status == 0
-    assert (world.repo / ".git" / "agl-trees.lock").exists()
+    assert (world.repo / ".git" / "agl" / "agl-trees.lock").exists()

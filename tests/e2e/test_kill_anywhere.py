@@ -40,14 +40,9 @@ def the_script() -> str:
         }
     ]
     steps["write4"] = [
-        {
-            "calls": [
-                counting("write4"),
-                write("4.txt", "4\n"),
-                shell("command -p git add -A && command -p git commit -q -m own"),
-                write("4b.txt", "4b\n"),
-            ]
-        }
+        {"calls": [counting("write4"), write("4.txt", "4\n")]},
+        {"calls": [shell("command -p git add -A && command -p git commit -q -m own")]},
+        {"calls": [write("4b.txt", "4b\n")]},
     ]
     steps["report"] = [
         {"calls": [counting("report"), {"tool": "hand_in", "arguments": {"text": "seen"}}]}
@@ -132,7 +127,8 @@ def check_end(world: World) -> None:
         assert world.git("show", f"agl/x:{turn}.txt") == str(turn)
     assert world.survivors() == []
     assert world.git("status", "--porcelain") == ""
-    assert not list(world.repo.rglob("*.lock"))
+    own = world.repo / ".git" / "agl"
+    assert not [lock for lock in world.repo.rglob("*.lock") if lock.parent != own]
     assert tree
 
 

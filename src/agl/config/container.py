@@ -119,7 +119,7 @@ def real(
     clock = SystemClock()
     marker_root = _marker_root(settings, project)
     trees = project.trees(settings)
-    tree_locks = FilesystemLocks(repository.common_dir)
+    tree_locks = FilesystemLocks(repository.common_dir / "agl")
     git = Git(processes, environ, None if label is None else Marker(f"{marker_root}/{label}"))
     return Services(
         project=project.name,

@@ -102,8 +102,8 @@ def run_marker(services: Services, run: Scope) -> Marker:
 
 
 def next_epoch(ledger: Ledger, source: str, services: Services) -> tuple[Epoch, tuple[str, ...]]:
-    """The epoch to go on in, and what changed since the last one: `the workflow`, outside files. One
-    in which something changed is new, and not written yet."""
+    """The epoch to go on in, and what changed since the last one: `the workflow`, outside files.
+    One in which something changed is new, and not written yet."""
     epochs = ledger.epochs()
     if not epochs:
         return Epoch(1, source, {}, services.clock.now()), ("the workflow",)

@@ -186,6 +186,42 @@ def test_the_help_of_run_shows_the_workflows_flags(agl: Agl, flow: str) -> None:
     assert "Writes a file." in said.out
     assert "--times NUMBER" in said.out
     assert "up to 100% (default: 1)" in said.out
+    assert "  --loud\n" in said.out
+    assert "(may be repeated)" in said.out
+    assert "(required)" in said.out
+
+
+def test_flags_are_told_in_the_words_that_are_typed(agl: Agl, tmp_path: Path) -> None:
+    file = tmp_path / "flow_strict.py"
+    file.write_text(
+        "from dataclasses import dataclass\n"
+        "from agl.sdk import Run, arg, workflow\n"
+        "@dataclass\n"
+        "class Params:\n"
+        "    tag: tuple[str, ...] = arg('--tag')\n"
+        "    strict: bool = arg('--strict', default=True)\n"
+        "    to: tuple[str, ...] = arg('--to', default=('a', 'b'))\n"
+        "@workflow(version='1')\n"
+        "async def f(run: Run[Params]) -> None: ...\n"
+    )
+    for words in (("run", str(file), "--help"), ("workflows", str(file))):
+        said = " ".join(agl(*words).out.split())
+        assert "--strict true|false" in said
+        assert "default: true" in said
+        assert "default: a, b; may be repeated" in said
+    refused = agl("run", str(file), "-n", "x")
+    assert "required: --tag; `agl run" in refused.err
+
+
+def test_a_hint_can_be_pasted(agl: Agl, tmp_path: Path, project: Path) -> None:
+    (tmp_path / "my flows").mkdir()
+    file = tmp_path / "my flows" / "flow_spaced.py"
+    file.write_text(
+        "from agl.sdk import Run, workflow\n"
+        "@workflow(version='1')\n"
+        "async def f(run: Run[None]) -> None: ...\n"
+    )
+    assert f"`agl run '{file}' --help`" in agl("run", str(file)).err
 
 
 def test_help_and_version_need_nothing(agl: Agl) -> None:

@@ -16,7 +16,15 @@ sys.stdout = open(os.devnull, "w")
 main(sys.argv[1:])
 json.dump(sorted(sys.modules), sys.__stdout__)
 """
-HEAVY = {"asyncio", "pydantic", "secrets", "subprocess", "rich", "agl.sdk", "agl.adapters.git.runner"}
+HEAVY = {
+    "asyncio",
+    "pydantic",
+    "secrets",
+    "subprocess",
+    "rich",
+    "agl.sdk",
+    "agl.adapters.git.runner",
+}
 
 
 @pytest.mark.parametrize("words", [("--help",), ("list",), ("workflows",), ("list", "--json")])

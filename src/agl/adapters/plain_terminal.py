@@ -72,7 +72,7 @@ class PlainTerminal(Terminal):
     """Prints what happens to `out` in whole lines, never an escape byte. Asks when `stdin` is a
     TTY: one question at a time, which stays up until it is answered or withdrawn."""
 
-    def __init__(self, stdin: TextIO | None, out: TextIO) -> None:
+    def __init__(self, stdin: TextIO | None, out: TextIO | None) -> None:
         self._fd = _tty(stdin)
         self._out = out
         self._open = False
@@ -90,7 +90,8 @@ class PlainTerminal(Terminal):
         self._view = None
 
     def tell(self, event: Event) -> None:
-        if event.kind != "asked":  # the question itself is printed
+        # The question itself is printed; how the run ended is what the command answers.
+        if event.kind not in ("asked", "run_ended"):
             line = line_about(event)
             self._print(line if len(line) <= _MAX_CHARS else line[: _MAX_CHARS - 1] + "…")
         if not event.kind.startswith("agent_"):
@@ -195,6 +196,8 @@ class PlainTerminal(Terminal):
             self._print(_screen_text(screen))
 
     def _print(self, text: str) -> None:
+        if self._out is None:  # it was closed when Python started
+            return
         encoding = getattr(self._out, "encoding", None) or "utf-8"
         harmless = _HARMFUL.sub("", text).encode(encoding, "backslashreplace").decode(encoding)
         # A reader that went away, or a closed stream, stops no run.

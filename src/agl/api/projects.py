@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +80,7 @@ def _asked(repository: Repository, ask: Ask | None) -> str | None:
     detected = None if repository.top is None else detect(repository.top)
     if ask is not None:
         return ask(detected)
-    flag = f"--build '{detected.command if detected else 'make test'}'"
+    flag = f"--build {shlex.quote(detected.command if detected else 'make test')}"
     why = f" ({detected.why})" if detected else ""
     raise InputError(
         f"say how the project is checked, as in `agl init {flag}`{why}, or `agl init --no-build`"

@@ -68,14 +68,18 @@ class Context:
         return container.real(self.settings(), project, repository, terminal, label)
 
     def finish(self, work: Coroutine[Any, Any, T], resumes: str | None = None) -> T:
-        """Runs api work to its end. A signal stops it, says what resumes it, and ends AGL."""
+        """Runs api work to its end, what it prints going to standard error. A signal stops it, says
+        what resumes it, and ends AGL."""
         from agl.cli import signals
+        from agl.cli.apart import prints_apart
 
-        def stopped(number: int, error: Exception | None) -> None:
-            page = stopped_page(number, resumes, error)
-            write(page, as_json=self.as_json)
+        with prints_apart() as put_back:
 
-        return signals.finish(work, stopped)
+            def stopped(number: int, error: Exception | None) -> None:
+                put_back()
+                write(stopped_page(number, resumes, error), as_json=self.as_json)
+
+            return signals.finish(work, stopped)
 
 
 Command = Callable[[list[str], Context], Page]

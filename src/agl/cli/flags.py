@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from agl.cli.parsing import Parser
+from agl.cli.words import metavar, needs
 from agl.ports.errors import AglError, InputError, WorkflowFailed
 from agl.sdk.params import Param, params_from_json, params_of
 
@@ -26,14 +27,14 @@ def add_flags(parser: Parser, loaded: Loaded) -> None:
         options: dict[str, Any] = {
             "dest": _PREFIX + param.name,
             "default": argparse.SUPPRESS,
-            "required": param.required and not param.repeated,
+            "required": param.required,
             "help": _help(param),
         }
         if param.is_switch:
             options["action"] = "store_true"
         else:
             options["action"] = "append" if param.repeated else "store"
-            options["metavar"] = "|".join(param.choices) or _METAVARS[param.kind.__name__]
+            options["metavar"] = metavar(param.kind.__name__, param.choices)
         try:
             group.add_argument(*param.flags, **options)
         except argparse.ArgumentError as error:
@@ -74,18 +75,7 @@ def _value(param: Param, typed: object) -> object:
 
 
 def _help(param: Param) -> str:
-    # argparse formats help with %.
-    text = param.help.replace("%", "%%")
-    if param.required or param.is_switch or param.default in (None, ()):
-        return text
-    default = str(param.default).replace("%", "%%")
-    return f"{text} (default: {default})".lstrip()
-
-
-_METAVARS = {
-    "str": "TEXT",
-    "int": "NUMBER",
-    "float": "NUMBER",
-    "bool": "true|false",
-    "ModelId": "PROVIDER:MODEL",
-}
+    default = None if param.required else param.default
+    need = needs(default, required=param.required, repeated=param.repeated)
+    text = f"{param.help} ({need})".lstrip() if need else param.help
+    return text.replace("%", "%%")  # argparse formats help with %

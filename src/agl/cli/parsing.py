@@ -26,6 +26,7 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        self.help_command = f"agl {command} --help"
         self.add_argument("-h", "--help", action=_Help, nargs=0, help="show this and stop")
         self.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -39,4 +40,4 @@ class Parser(argparse.ArgumentParser):
         return self.parse_args(argv)
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message}; `{self.prog} --help` shows how it is used")
+        raise InputError(f"{message}; `{self.help_command}` shows how it is used")

@@ -10,7 +10,7 @@ from agl.ports.ids import Label
 
 def answer(argv: list[str], context: Context) -> Page:
     parser = Parser("recover", "Lists what was set aside, or brings it back as a branch.")
-    parser.add_argument("label", nargs="?", help="only what belongs to this run")
+    parser.add_argument("label", metavar="LABEL", nargs="?", help="only what belongs to this run")
     parser.add_argument("--item", metavar="NAME", help="bring this one back; needs --branch")
     parser.add_argument("--branch", metavar="BRANCH", help="the branch to make of it")
     args = parser.parse(argv)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -22,21 +23,22 @@ def answer(argv: list[str], context: Context) -> Page:
         "Runs a workflow. `agl run WORKFLOW --help` shows the flags of that workflow.",
         label_required=False,
     )
-    first.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    rest = first.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    rest.required = False
     name = first.parse(argv).workflow
 
     from agl.api import runs, workflows
+    from agl.cli.apart import prints_apart
     from agl.cli.flags import add_flags, params_from
 
-    loaded = workflows.load(name)
-    parser = _parser(_described(loaded), label_required=True)
-    add_flags(parser, loaded)
-    args = parser.parse(argv)
-    label, params, answers = (
-        Label(args.label),
-        params_from(args, loaded),
-        read_answers(args.answers),
-    )
+    with prints_apart():
+        loaded = workflows.load(name)
+        parser = _parser(_described(loaded), label_required=True)
+        parser.help_command = f"agl run {shlex.quote(name)} --help"
+        add_flags(parser, loaded)
+        args = parser.parse(argv)
+        label, answers = Label(args.label), read_answers(args.answers)
+        params = params_from(args, loaded)
     context.register()
     services = context.services(label)
     work = runs.run(services, loaded, label, params, base_ref=args.base_ref, answers=answers)
@@ -50,6 +52,7 @@ def _parser(description: str, *, label_required: bool) -> Parser:
         "-n",
         "--label",
         required=label_required,
+        metavar="LABEL",
         help="the run's name; its branch is agl/LABEL",
     )
     parser.add_argument(

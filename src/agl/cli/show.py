@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def answer(argv: list[str], context: Context) -> Page:
     parser = Parser("show", "Shows a run: its steps, what they cost, what to type next.")
-    parser.add_argument("label", type=str)
+    parser.add_argument("label", metavar="LABEL")
     label = Label(parser.parse(argv).label)
 
     from agl.api import reading

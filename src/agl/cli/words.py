@@ -57,3 +57,34 @@ def spent(usage: Usage) -> str:
 
 def short(commit: str) -> str:
     return commit[:10]
+
+
+def metavar(kind: str, choices: tuple[str, ...]) -> str:
+    """What stands for the value of a workflow's flag."""
+    return "|".join(choices) or _METAVARS[kind]
+
+
+def needs(default: object, *, required: bool, repeated: bool) -> str:
+    """Whether a workflow's flag may be left out or given again, in the words that are typed."""
+    said = ["required"] if required else []
+    match default:
+        case None | False | () | []:
+            pass
+        case True:
+            said.append("default: true")
+        case tuple() | list():
+            said.append(f"default: {', '.join(map(str, default))}")
+        case _:
+            said.append(f"default: {default}")
+    if repeated:
+        said.append("may be repeated")
+    return "; ".join(said)
+
+
+_METAVARS = {
+    "str": "TEXT",
+    "int": "NUMBER",
+    "float": "NUMBER",
+    "bool": "true|false",
+    "ModelId": "PROVIDER:MODEL",
+}

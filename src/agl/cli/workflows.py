@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agl.cli.apart import prints_apart
 from agl.cli.context import Context
 from agl.cli.page import Page, document_of, plain, table
 from agl.cli.parsing import Parser
+from agl.cli.words import metavar, needs
 
 if TYPE_CHECKING:
     from agl.api.workflows import Description, Parameter
@@ -16,10 +18,13 @@ def answer(argv: list[str], context: Context) -> Page:
     from agl.api import workflows
 
     parser = Parser("workflows", "Lists the installed workflows, or shows one with its flags.")
-    parser.add_argument("name", nargs="?", help="a workflow, or a file as in ./flow.py")
+    parser.add_argument(
+        "name", metavar="WORKFLOW", nargs="?", help="its name, or a file as in ./flow.py"
+    )
     args = parser.parse(argv)
     if args.name is not None:
-        found = workflows.details(args.name)
+        with prints_apart():
+            found = workflows.details(args.name)
         return Page(document_of(found), _described(found))
     listing = workflows.listing()
     if not listing:
@@ -39,6 +44,6 @@ def _described(found: Description) -> str:
 
 
 def _row(one: Parameter) -> tuple[str, str, str]:
-    kind = "|".join(one.choices) or one.kind
-    need = "required" if one.required else f"default {one.default!r}"
-    return (", ".join(one.flags), f"{kind}, {need}", one.help)
+    takes = "" if one.default is False else f" {metavar(one.kind, one.choices)}"
+    need = needs(one.default, required=one.required, repeated=one.repeated)
+    return (f"{', '.join(one.flags)}{takes}", need, one.help)

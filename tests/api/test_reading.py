@@ -43,7 +43,7 @@ async def begun(world: InMemory, label: Label, created: datetime = NOW) -> Ledge
     scope = Scope(world.services.project, label)
     ledger = Ledger(world.store, scope)
     ledger.write_record(
-        RunRecord("fix", "1", "s", label, "HEAD", base, scope.branch, {"x": 1}, created)
+        RunRecord("fix", "1", "s", label, "HEAD", base, scope.branch, "/t", {"x": 1}, created)
     )
     ledger.write_epoch(Epoch(1, "s", {}, NOW))
     return ledger

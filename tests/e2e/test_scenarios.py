@@ -301,6 +301,38 @@ def test_f4_a_cleared_branch_comes_back_with_what_clear_printed(world: World, pl
     assert play().status == 0, "the label is free again"
 
 
+def test_a_changed_setting_does_not_lose_a_tree(world: World) -> None:
+    """The trees root is another one now; the run's tree is still found, kept and moved."""
+    begun = shell("echo precious > precious.txt; echo > ../../../../begun; sleep 30")
+    elsewhere = {"AGL_TREES_ROOT": str(world.folder / "elsewhere" / "trees")}
+    world.env |= elsewhere
+    process = world.start(*prepared(world, begun))
+    wait_for((world.folder / "elsewhere" / "begun").exists)
+    process.kill()
+    process.wait()
+    del world.env["AGL_TREES_ROOT"]
+    prepared(world)
+    done = world.agl("resume", "x", "--json")
+    assert done.status == 0, done.err
+    kept = done.json["kept"]
+    assert isinstance(kept, list)
+    assert world.git("show", f"refs/agl/kept/{kept[0]}:precious.txt") == "precious"
+    assert world.agl("clear", "x").status == 0
+    assert not (world.folder / "elsewhere" / "trees" / "shop" / "x").exists()
+    assert len(world.git("worktree", "list").splitlines()) == 1
+
+
+def test_what_was_cleared_is_said_also_when_a_later_label_fails(world: World, play: Play) -> None:
+    assert play().status == 0
+    done = world.agl("clear", "x", "nowhere", "--json")
+    assert done.status == 3
+    cleared, error = done.json["cleared"], done.json["error"]
+    assert isinstance(cleared, list)
+    assert cleared[0]["label"] == "x"
+    assert isinstance(error, dict)
+    assert "nowhere" in str(error["message"])
+
+
 def test_f9_a_live_run_is_not_cleared(world: World) -> None:
     process = world.start(*prepared(world, shell("echo > ../../../../begun; sleep 30")))
     try:

@@ -481,7 +481,7 @@ def written(kind: type) -> Mapping[str, Any]:
     encode, _ = CODECS[kind]
     now = datetime(2030, 1, 1, tzinfo=UTC)
     sample: dict[type, object] = {
-        RunRecord: RunRecord("w", "1", "s", "l", "HEAD", "b", "agl/l", {}, now),
+        RunRecord: RunRecord("w", "1", "s", "l", "HEAD", "b", "agl/l", "/t", {}, now),
         Epoch: Epoch(1, "s", {}, now),
         Entry: Entry(Kind.STEP, "n", 1, 1, "f", 0, None, "a", "b", now, now),
         Outcome: Outcome(OutcomeKind.FAILED, 1, "m", "h", now, "landed"),

@@ -70,6 +70,7 @@ async def run(
             base_ref=base_ref,
             base=base,
             branch=root.branch,
+            tree=str(services.workspaces.folder(root)),
             params=params_to_json(params),
             created=services.clock.now(),
         )

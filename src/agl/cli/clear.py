@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agl.cli.context import Context
+from agl.cli.failures import page_of
 from agl.cli.page import Page, plain
 from agl.cli.parsing import Parser
+from agl.ports.errors import AglError
 from agl.ports.ids import Label
 
 if TYPE_CHECKING:
@@ -27,14 +29,22 @@ def answer(argv: list[str], context: Context) -> Page:
 
     from agl.api.clear import clear
 
-    async def work() -> list[ClearReport]:
-        services, keep_days = context.services(), context.settings().keep_days
-        return [
-            await clear(services, label, keep_days=keep_days, purge=args.purge) for label in labels
-        ]
-
-    reports = context.finish(work())
-    return Page({"cleared": plain(reports)}, "\n".join(_text(report) for report in reports))
+    keep_days = context.settings().keep_days
+    reports: list[ClearReport] = []
+    failure: Page | None = None
+    for label in labels:
+        services = context.services(label)
+        work = clear(services, label, keep_days=keep_days, purge=args.purge)
+        try:
+            reports.append(context.finish(work))
+        except AglError as error:
+            failure = page_of(error)
+            break
+    text = "\n".join(_text(report) for report in reports)
+    cleared = {"cleared": plain(reports)}
+    if failure is None:
+        return Page(cleared, text)
+    return Page({**cleared, **failure.document}, text, failure.notes, failure.exit_code)
 
 
 def _text(report: ClearReport) -> str:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from agl.config.projects import Project
 from agl.config.settings import Settings
-from agl.ports.errors import InputError
+from agl.ports.errors import CorruptDocument, InputError
 from agl.ports.event_log import EventLog
 from agl.ports.history import History, Repository
 from agl.ports.ids import Label, ProjectName
+from agl.ports.ledger import run_folder
 from agl.ports.locks import Locks
 from agl.ports.store import Store
 
@@ -102,7 +103,8 @@ def real(
     label: Label | None = None,
 ) -> Services:
     """The ports of one project on this machine, seen from the checkout in `repository`. With a
-    label, also git's own processes carry the mark of that run."""
+    label, git's own processes carry the mark of that run, and its trees are where they were made,
+    whatever the settings say now."""
     from agl.adapters.filesystem import FilesystemLocks
     from agl.adapters.git.guards import GitGuards
     from agl.adapters.git.history import GitHistory
@@ -118,7 +120,9 @@ def real(
     processes = SystemProcesses()
     clock = SystemClock()
     marker_root = _marker_root(settings, project)
-    trees = project.trees(settings)
+    ledger = store(settings)
+    made = None if label is None else _trees_of(ledger, project.name, label)
+    trees = made or project.trees(settings)
     tree_locks = FilesystemLocks(repository.common_dir / "agl")
     git = Git(processes, environ, None if label is None else Marker(f"{marker_root}/{label}"))
     return Services(
@@ -127,7 +131,7 @@ def real(
         build_timeout_s=settings.build_timeout_s,
         marker_root=marker_root,
         checkout=repository.top,
-        store=store(settings),
+        store=ledger,
         log=event_log(settings),
         locks=locks(settings),
         workspaces=GitWorkspaces(git, repository, project.name, trees, tree_locks, clock),
@@ -140,6 +144,17 @@ def real(
         clock=clock,
         agents=_agents(processes, clock, environ),
     )
+
+
+def _trees_of(ledger: Store, project: ProjectName, label: Label) -> Path | None:
+    """The root of a recorded run's trees: its own lies at `<root>/<project>/<label>/_base`. Of a
+    record that cannot be read the commands themselves tell."""
+    try:
+        record = ledger.read((*run_folder(project, label), "run")) or {}
+    except CorruptDocument:
+        return None
+    tree = record.get("tree")
+    return Path(tree).parents[2] if isinstance(tree, str) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,8 @@ class OutcomeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What was asked for, written before anything is made. `base` is the pinned commit."""
+    """What was asked for, written before anything is made. `base` is the pinned commit, `tree` the
+    folder of the run's own worktree, which a changed setting does not move."""
 
     workflow: str
     version: str
@@ -53,6 +54,7 @@ class RunRecord:
     base_ref: str
     base: str
     branch: str
+    tree: str
     params: Mapping[str, object]
     created: datetime
 
@@ -163,6 +165,7 @@ def run_to_json(run: RunRecord) -> Document:
         "base_ref": run.base_ref,
         "base": run.base,
         "branch": run.branch,
+        "tree": run.tree,
         "params": dict(run.params),
         "created": text_of(run.created),
     }
@@ -178,6 +181,7 @@ def run_from_json(document: Document, where: str) -> RunRecord:
         base_ref=read.text("base_ref"),
         base=read.text("base"),
         branch=read.text("branch"),
+        tree=read.text("tree"),
         params=read.mapping("params"),
         created=read.moment("created"),
     )

@@ -185,6 +185,22 @@ async def test_a_tool_that_raises_is_an_error_result_and_an_event(raised: BaseEx
     assert isinstance(events[-1], RunFinished)
 
 
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize("raised", [Unspeakable(), ValueError("x" * 1_000_000)])
+async def test_what_a_tools_exception_says_is_bounded(raised: Exception) -> None:
+    async def act(arguments: object) -> str:
+        raise raised
+
+    agent, _ = agent_of([answer("", use(1)), answer("x")], Bench(act).tool)
+    [(_, text)] = returned(await events_of(agent))
+    assert text.startswith(f"The tool failed: {type(raised).__name__}")
+    assert len(text) < 3_000
+
+
 async def test_a_handler_that_answers_nothing_is_an_error_result() -> None:
     async def handler(arguments: object) -> Any:
         return None

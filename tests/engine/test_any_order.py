@@ -229,7 +229,7 @@ def test_a_cancelled_run_goes_on_behind_its_last_entry(world: World) -> None:
         task = asyncio.current_task()
         assert task is not None
         task.cancel()
-        await run.step(silent("s", "s/write/2"), commit="write")
+        await process.call(run, Leaf("write", text=2), "", at)
 
     with pytest.raises(asyncio.CancelledError):
         world.run(program, Stage(), interrupted)

@@ -241,6 +241,8 @@ class World:
                 continue
             if key[0] in ("ask", "record"):
                 self.must(False, f"{key} was asked again")
+            elif key[0] == "verify" and self._is_outdated(process, one):
+                continue
             elif self._is_served(one, asked.given):
                 self.must(False, f"{key} #{ordinal} is recorded in this epoch and ran again")
             elif one.start == tree and self.may_adopt(one, sys.maxsize):
@@ -260,8 +262,19 @@ class World:
             if one.ordinal == ordinal
             and (one.places if anywhere else self._is_served(one, asked.given))
         ]
+        if key[0] == "verify" and fits:
+            fits = [max(fits, key=lambda one: max(place.number for place in one.places))]
         self.must(len(fits) == 1, f"{key} #{ordinal} returned, recorded {len(fits)} times")
         return fits[0] if fits else None
+
+    def _is_outdated(self, process: Process, verdict: Ran) -> bool:
+        """Whether a step that this process ran moved the tree after the verdict was recorded; it
+        may then be asked for anew."""
+        last = max(place.number for place in verdict.places)
+        return any(
+            one.writes and any(place.number > last for place in one.places)
+            for one in process.executed
+        )
 
     def _is_served(self, ran: Ran, given: Tree | None) -> bool:
         here = (self.epoch, given)
@@ -497,6 +510,13 @@ class Process:
         if ran is None:
             return
         self.world.must(value in (None, ran.result), f"{key} returned {value}, not {ran.result}")
+        if kind == "verify":
+            unseen = {
+                call.ran.result
+                for call in at.before
+                if call.ran in self.executed and call.ran.writes
+            } - set(ran.start)
+            self.world.must(not unseen, f"{key} was answered without {unseen}, just done before")
         self.calls.append(Call(ran, at.before))
         at.before = (*at.before, self.calls[-1])
         at.last = at.last if value is None else value

@@ -25,7 +25,12 @@ def canonical(value: object) -> str:
     Raises:
         InputError: NaN, an infinity, a lone surrogate, a key that is no text, or another type.
     """
-    return _text(_plain(value, "value"))
+    try:
+        return _text(_plain(value, "value"))
+    except RecursionError as error:
+        raise InputError("value is nested too deeply, or holds itself") from error
+    except ValueError as error:
+        raise InputError(f"value holds what has no place in JSON: {error}") from error
 
 
 def digest(value: object) -> str:

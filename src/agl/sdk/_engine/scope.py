@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from agl.ports.ids import Scope
 from agl.ports.ledger import Entry, Kind
@@ -21,6 +21,7 @@ from agl.sdk._engine.state import RunState
 
 T = TypeVar("T")
 
+_asker: ContextVar[asyncio.Task[Any] | None] = ContextVar("asker", default=None)
 _given: ContextVar[Mapping[Scope, str]] = ContextVar("given", default=MappingProxyType({}))
 
 
@@ -59,6 +60,7 @@ class ScopeState:
         self._claimed: dict[_Claim, int] = {}
         self._given_back: dict[_Claim, set[int]] = {}
         self._names: dict[str, int] = {}
+        self._moves: list[tuple[int, asyncio.Task[Any] | None]] = []
         run.scopes[scope] = self
 
     @property
@@ -82,9 +84,10 @@ class ScopeState:
     def recorded(self, asked: Asked, decode: Callable[[object], T]) -> Served[T] | None:
         """The entry of this epoch (for answers and records: of any) that answers, claimed; or None.
         A value that no longer fits is set aside."""
+        _asker.set(asyncio.current_task())
         while True:
             entry = self.chain.find(asked.kind, asked.fingerprint, self.ordinal(asked), asked.given)
-            if entry is None:
+            if entry is None or self._is_outdated(entry):
                 return None
             value = self._decoded(entry, decode)
             if value is not None:
@@ -141,6 +144,8 @@ class ScopeState:
         )
         self._write(entry)
         self._take(asked)
+        if head_after != head_before:
+            self._moves.append((entry.number, _asker.get()))
         return entry
 
     def give_back(self, asked: Asked, entry: Entry) -> None:
@@ -172,6 +177,17 @@ class ScopeState:
             self.chain.drop(entry)
             self.run.emit("entry_set_aside", self.scope, entry.name, file=file, why=str(error))
             return None
+
+    def _is_outdated(self, entry: Entry) -> bool:
+        """Whether a verdict was made before a step that moved the tree in this process: one of the
+        calling task, or of a task that has ended and so may have been waited for."""
+        if entry.kind is not Kind.VERIFY:
+            return False
+        now = asyncio.current_task()
+        return any(
+            number > entry.number and (task is None or task is now or task.done())
+            for number, task in self._moves
+        )
 
     def _write(self, entry: Entry) -> None:
         self.run.ledger.write_entry(self.scope, entry)

@@ -20,7 +20,8 @@ async def test_what_was_kept_comes_back_by_its_name(tmp_path: Path) -> None:
     await tree.restore(base, Keeping(scope, "a test"))
     (item,) = await kept.items(services)
     assert await kept.items(services, Label("two")) == ()
-    assert await kept.bring_back(services, item.name, "back") == item
+    assert (item.kind, item.subject) == ("commit", "a test")
+    assert (await kept.bring_back(services, item.name, "back")).commit == item.commit
     tip = await services.history.tip("back")
     assert tip is not None
     assert (await services.history.files(tip))["new.txt"] == b"new"

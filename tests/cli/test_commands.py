@@ -35,7 +35,7 @@ def test_a_run_lands_and_says_what_to_type(project: Path, agl: Agl, flow: str, m
     tip = git(project, "rev-parse", "agl/one")
     base = git(project, "rev-parse", "main")
     assert said.out.splitlines() == [
-        "one     landed",
+        "one     landed on agl/one",
         f"branch  agl/one at {tip[:10]}, from {base[:10]}",
         "steps   2 ran, 0 replayed",
         "next    git switch agl/one, or agl show one",
@@ -61,7 +61,10 @@ def test_a_stop_is_told_on_stderr_and_in_the_exit_code(
     said = agl("run", flow, "-n", "one", "--model", model, "--how", "fast")
     assert (said.code, said.err.splitlines()[-1]) == (7, "agl: too fast")
     assert said.out.startswith("one     not landed, stopped on purpose\n")
-    assert said.out.endswith("next    agl resume one, or agl show one\n")
+    assert said.out.endswith(
+        "next    agl resume one --again STEP runs again from a step on, or agl show one\n"
+    )
+    assert said.err.count("too fast") == 1
 
 
 def test_a_failed_run_is_one_document_with_an_error(
@@ -91,7 +94,7 @@ def test_resume_again_runs_a_step_anew(project: Path, agl: Agl, flow: str, model
     agl("run", flow, "-n", "one", "--model", model, "--times", "2")
     again = agl("resume", "one", "--again", "writer#2", "--json").json
     assert (again["ran"], again["replayed"]) == (1, 1)
-    assert agl("resume", "one").out.startswith("one     landed; finished already")
+    assert agl("resume", "one").out.startswith("one     landed on agl/one; finished already")
     lines = agl("show", "one", "--json").json["lines"]
     assert [(line["kind"], line["live"]) for line in lines] == [
         ("step", True),
@@ -108,8 +111,11 @@ def test_list_shows_what_there_is(project: Path, agl: Agl, flow: str, model: str
     agl("run", flow, "-n", "two", "--model", model, "--how", "fast")
     lines = agl("list").out.splitlines()
     assert [line.split()[0] for line in lines] == ["LABEL", "one", "two"]
-    assert lines[1].endswith("  finished")
-    assert lines[2].endswith("  stopped on purpose: too fast")
+    assert lines[1].endswith(" UTC  landed")
+    assert lines[2].endswith(" UTC  stopped")
+    assert lines[1].startswith("one    flow_test_list_shows")
+    runs = agl("list", "--json").json["runs"]
+    assert (runs[0]["workflow"], runs[1]["message"]) == (f"{flow}:write", "too fast")
 
 
 def test_a_held_run_is_running(project: Path, agl: Agl, flow: str, model: str, home: Path) -> None:
@@ -143,9 +149,10 @@ def test_clear_keeps_and_recover_brings_back(
     (kept,) = (item for item in agl("recover", "one", "--json").json["kept"] if item["commit"])
     assert kept["commit"] == tip
     assert kept["name"] in agl("recover").out
-    said = agl("recover", "--item", kept["name"], "--branch", "back")
-    assert said.out == f"back is at {tip}\nnext      git switch back\n"
-    assert git(project, "rev-parse", "back") == tip
+    said = agl("recover", "--item", kept["name"], "--branch", "b$k")
+    assert said.out == f"b$k is at {tip}\nnext      git switch 'b$k'\n"
+    assert git(project, "rev-parse", "b$k") == tip
+    assert agl("recover", "--item", kept["name"], "--branch", "back").code == 0
     assert agl("recover", "--item", kept["name"], "--branch", "back").code == 4
 
 

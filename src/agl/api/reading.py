@@ -53,7 +53,8 @@ class Summary:
 @dataclass(frozen=True, slots=True)
 class Line:
     """One recorded fact of a run. `live`: it counts; otherwise it is off the chain. `copy_of`: the
-    number of the entry of an older epoch that this one repeats."""
+    number of the entry of an older epoch that this one repeats; `cut_from`: of a cut, the first
+    number that it put out of use; `model`: as `provider:name`."""
 
     number: int
     epoch: int
@@ -67,20 +68,26 @@ class Line:
     head_before: str
     head_after: str
     copy_of: int | None
+    cut_from: int | None
     value: object
 
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """All that is known of one run. `head` is where its live chain ends, `at_work` the steps that
-    run now, `spent` what all attempts used, `spent_in_vain` the part of it that no entry holds,
-    `failure` a traceback of the author's own code."""
+    """All that is known of one run. `head` is where its live chain ends, `branch_at` where its
+    branch is now (None: gone), `tree` the folder of its tree while there is one, `bare` whether no
+    working tree is here that could switch to the branch, `at_work` the steps that run now, `spent`
+    what all attempts used, `spent_in_vain` the part of it that no entry holds, `failure` a
+    traceback of the author's own code."""
 
     summary: Summary
     version: str
     base_ref: str
     base: str
     head: str
+    branch_at: str | None
+    tree: Path | None
+    bare: bool
     epoch: int
     params: Mapping[str, object]
     lines: tuple[Line, ...]
@@ -133,6 +140,8 @@ async def run(services: Services, label: Label) -> Details:
     chain = Chain(record.base, epoch, entries, gone)
     live = {entry.number for entry in chain.live}
     spendings = ledger.spendings()
+    tree = services.workspaces.folder(scope)
+    asked = {one.attempt: one.model for one in spendings}
     recorded = {attempt for entry in entries for attempt in entry.attempts}
     return Details(
         summary=summary,
@@ -140,9 +149,12 @@ async def run(services: Services, label: Label) -> Details:
         base_ref=record.base_ref,
         base=record.base,
         head=chain.tip,
+        branch_at=await services.history.tip(record.branch),
+        tree=tree if tree.is_dir() else None,
+        bare=services.checkout is None,
         epoch=epoch,
         params=record.params,
-        lines=tuple(_line(entry, live) for entry in entries),
+        lines=tuple(_line(entry, live, asked) for entry in entries),
         at_work=_at_work(services.log, scope) if summary.state == "running" else (),
         spent=_total(one.usage for one in spendings),
         spent_in_vain=_total(one.usage for one in spendings if one.attempt not in recorded),
@@ -195,7 +207,7 @@ def _of(record: RunRecord, outcome: Outcome | None, locks: Locks, project: Proje
     )
 
 
-def _line(entry: Entry, live: set[int]) -> Line:
+def _line(entry: Entry, live: set[int], asked: Mapping[str, str]) -> Line:
     from agl.sdk._engine.chain import ON_CHAIN
 
     return Line(
@@ -205,14 +217,23 @@ def _line(entry: Entry, live: set[int]) -> Line:
         name=entry.name,
         ordinal=entry.ordinal,
         live=entry.kind not in ON_CHAIN or entry.number in live,
-        model=entry.model,
+        model=_model(entry, asked),
         duration_s=(entry.finished - entry.started).total_seconds(),
         usage=entry.usage,
         head_before=entry.head_before,
         head_after=entry.head_after,
         copy_of=entry.copy_of,
+        cut_from=entry.cut_from,
         value=entry.value,
     )
+
+
+def _model(entry: Entry, asked: Mapping[str, str]) -> str | None:
+    """The model that answered, with the provider of the one that the last attempt asked."""
+    provider = asked.get(entry.attempts[-1], "").partition(":")[0] if entry.attempts else ""
+    if entry.model is None or not provider or entry.model.startswith(f"{provider}:"):
+        return entry.model
+    return f"{provider}:{entry.model}"
 
 
 def _total(usages: Iterable[Usage]) -> Usage:

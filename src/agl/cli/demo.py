@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from agl.cli.context import Context
 from agl.cli.page import Page, document_of, say
 from agl.cli.parsing import Parser
@@ -33,6 +35,6 @@ recorded: {report.replayed} steps came from the ledger. What the agents worked o
 themselves wrote it down outside of AGL: {once}.
 The {report.killed_in} is there twice because the first one never ended.
 
-Look around: cd {report.repository} && {report.environment} agl show demo
+Look around: cd {shlex.quote(str(report.repository))} && {report.environment} agl show demo
 """
     return Page(document_of(report), text.strip("\n"))

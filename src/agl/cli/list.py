@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agl.cli.context import Context
-from agl.cli.page import Page, plain, table
+from agl.cli.page import Page, cut_to_terminal, one_line, plain, table
 from agl.cli.parsing import Parser
-from agl.cli.words import moment, state_of
+from agl.cli.words import in_a_word, moment, workflow_of
+
+if TYPE_CHECKING:
+    from agl.api.reading import Summary
 
 
 def answer(argv: list[str], context: Context) -> Page:
@@ -16,5 +21,10 @@ def answer(argv: list[str], context: Context) -> Page:
     document = {"project": project, "runs": plain(runs)}
     if not runs:
         return Page(document, "", f"no runs in {project} yet; `agl run WORKFLOW -n LABEL`")
-    rows = [(run.label, run.workflow, moment(run.created), state_of(run)) for run in runs]
-    return Page(document, table(("LABEL", "WORKFLOW", "BEGUN", "STATE"), rows))
+    text = table(("LABEL", "WORKFLOW", "BEGUN", "STATE"), map(_row, runs))
+    return Page(document, cut_to_terminal(text))
+
+
+def _row(run: Summary) -> tuple[str, ...]:
+    workflow = one_line(workflow_of(run.workflow), 40)
+    return (run.label, workflow, moment(run.created), in_a_word(run))

@@ -61,14 +61,43 @@ def document_of(value: object) -> dict[str, object]:
     return document
 
 
+def facts(rows: Iterable[tuple[str, str]]) -> str:
+    """Names, and beside each what is known; empty ones are left out, and lines of one fact stand
+    under each other."""
+    known = [(name, fact.strip()) for name, fact in rows if fact.strip()]
+    width = max(len(name) for name, _ in known) + 2
+    return "\n".join(
+        f"{name:{width}}" + fact.replace("\n", "\n" + " " * width) for name, fact in known
+    )
+
+
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell."""
-    lines = [list(heads), *(list(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
+    """Columns as wide as their widest cell; one without a filled cell is left out."""
+    body = [list(row) for row in rows]
+    filled = [column for column in range(len(heads)) if any(row[column] for row in body)]
+    lines = [[line[column] for column in filled] for line in [list(heads), *body]]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
     padded = (
         "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) for line in lines
     )
     return "\n".join(line.rstrip() for line in padded)
+
+
+def one_line(text: str, most: int = 60) -> str:
+    """The text on one line, cut where it is longer than that."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def cut_to_terminal(text: str) -> str:
+    """Each line cut to the width of the terminal it goes to; whole when it goes elsewhere."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return text
+    import shutil
+
+    width = shutil.get_terminal_size().columns
+    cut = (line if len(line) <= width else line[: width - 1] + "…" for line in text.split("\n"))
+    return "\n".join(cut)
 
 
 def write(page: Page, *, as_json: bool) -> int:

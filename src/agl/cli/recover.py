@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+from datetime import datetime
+from typing import TYPE_CHECKING
+
 from agl.cli.context import Context
-from agl.cli.page import Page, document_of, plain
+from agl.cli.moves import switch_to
+from agl.cli.page import Page, document_of, one_line, plain
 from agl.cli.parsing import Parser
+from agl.cli.words import moment, short
 from agl.ports.ids import Label
+
+if TYPE_CHECKING:
+    from agl.api.kept import KeptThing
 
 
 def answer(argv: list[str], context: Context) -> Page:
@@ -23,17 +32,23 @@ def answer(argv: list[str], context: Context) -> Page:
     services = context.services()
     if args.item is not None:
         item = context.finish(kept.bring_back(services, args.item, args.branch))
-        text = f"{args.branch} is at {item.commit}\nnext      git switch {args.branch}"
+        move = switch_to(args.branch, bare=services.checkout is None)
+        text = f"{args.branch} is at {item.commit}\nnext      {move}"
         return Page({"item": document_of(item), "branch": args.branch}, text)
-    items = context.finish(kept.items(services, label))
-    document = {"kept": plain(items)}
-    if not items:
+    things = context.finish(kept.items(services, label))
+    document = {"kept": plain(things)}
+    if not things:
         return Page(document, "", "nothing is kept")
-    lines = [f"{item.name}\n    {item.when}  {item.why}" for item in items]
-    lines = [
-        line if item.folder is None else f"{line}\n    in {item.folder}"
-        for line, item in zip(lines, items, strict=True)
-    ]
-    return Page(
-        document, "\n".join(lines), "`agl recover --item NAME --branch BRANCH` brings one back"
-    )
+    brings = "`agl recover --item NAME --branch BRANCH` makes a branch of a commit"
+    notes = brings if any(thing.kind == "commit" for thing in things) else ""
+    return Page(document, "\n".join(map(_text, things)), notes)
+
+
+def _text(thing: KeptThing) -> str:
+    when = moment(datetime.fromisoformat(thing.when))
+    lines = [thing.name, f"    {thing.kind}, {when}: {thing.why}"]
+    if thing.subject:
+        lines.append(f"    {short(thing.commit or '')} {one_line(thing.subject, 72)}")
+    if thing.folder is not None:
+        lines.append(f"    cp -a {shlex.quote(str(thing.folder))} .")
+    return "\n".join(lines)

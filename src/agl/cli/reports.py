@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agl.cli.page import Page, document_of
-from agl.cli.words import RESULTS, STATES, short
+from agl.cli.moves import next_of
+from agl.cli.page import Page, document_of, facts
+from agl.cli.words import STATES, result_of, short
 
 if TYPE_CHECKING:
     from agl.api.endings import Report
 
 
-def page_of_report(report: Report) -> Page:
+def page_of_report(report: Report, *, bare: bool) -> Page:
     """A failure carries the same `error` as a refusal does, beside what is known of the run."""
     document = document_of(report)
     notes = ""
@@ -22,38 +23,29 @@ def page_of_report(report: Report) -> Page:
             "message": message,
             "exit_code": report.exit_code,
         }
-        notes = f"{report.failure or ''}agl: {message}"
-    return Page(document, _text(report), notes, report.exit_code)
+        notes = f"{report.failure or ''}agl: {message.rstrip()}"
+    return Page(document, _text(report, bare=bare), notes, report.exit_code)
 
 
-def _text(report: Report) -> str:
-    facts = [
+def _text(report: Report, *, bare: bool) -> str:
+    known = [
         (report.label, _ended(report)),
         ("branch", f"{report.branch} at {short(report.head)}, from {short(report.base)}"),
         ("steps", f"{report.ran} ran, {report.replayed} replayed"),
         *(("open", question) for question in report.questions),
         *(("kept", f"{name}  (`agl recover`)") for name in report.kept),
-        ("next", _next(report)),
+        ("next", f"{_next(report, bare=bare)}, or agl show {report.label}"),
     ]
-    width = max(len(name) for name, _ in facts) + 2
-    return "\n".join(f"{name:{width}}{fact}" for name, fact in facts)
+    return facts(known)
 
 
 def _ended(report: Report) -> str:
     """The result; how it failed is said on standard error."""
-    result, state = RESULTS[report.result], STATES[report.outcome]
+    result, state = result_of(report.result, report.branch), STATES[report.outcome]
     if report.exit_code != 0:
         return f"{result}, {state}"
     return result if report.message == state else f"{result}; {report.message}"
 
 
-def _next(report: Report) -> str:
-    show = f"agl show {report.label}"
-    match report.outcome:
-        case "finished" if report.result == "landed":
-            return f"git switch {report.branch}, or {show}"
-        case "finished":
-            return f"{show}, or agl clear {report.label}"
-        case "needs_answer":
-            return f"agl resume {report.label} at a terminal, or with --answers FILE"
-    return f"agl resume {report.label}, or {show}"
+def _next(report: Report, *, bare: bool) -> str:
+    return next_of(report.outcome, report.result, report.label, report.branch, bare=bare)

@@ -26,4 +26,5 @@ def answer(argv: list[str], context: Context) -> Page:
 
     services = context.services(label)
     work = runs.resume(services, workflows.load, label, again=args.again, answers=answers)
-    return page_of_report(context.finish(work, resumes=f"agl resume {label}"))
+    report = context.finish(work, resumes=f"agl resume {label}")
+    return page_of_report(report, bare=services.checkout is None)

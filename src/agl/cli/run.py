@@ -42,7 +42,8 @@ def answer(argv: list[str], context: Context) -> Page:
     context.register()
     services = context.services(label)
     work = runs.run(services, loaded, label, params, base_ref=args.base_ref, answers=answers)
-    return page_of_report(context.finish(work, resumes=f"agl resume {label}"))
+    report = context.finish(work, resumes=f"agl resume {label}")
+    return page_of_report(report, bare=services.checkout is None)
 
 
 def _parser(description: str, *, label_required: bool) -> Parser:

@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agl.cli.context import Context
-from agl.cli.page import Page, document_of, table
+from agl.cli.moves import next_of
+from agl.cli.page import Page, document_of, facts, one_line, table
 from agl.cli.parsing import Parser
-from agl.cli.words import RESULTS, moment, seconds, short, spent, state_of
+from agl.cli.words import (
+    model_of,
+    moment,
+    outcome_of,
+    result_of,
+    seconds,
+    short,
+    spent,
+    state_of,
+)
 from agl.ports.ids import Label
 
 if TYPE_CHECKING:
@@ -27,12 +37,13 @@ def answer(argv: list[str], context: Context) -> Page:
 
 def _text(run: Details) -> str:
     summary = run.summary
-    facts = [
+    known = [
         ("state", state_of(summary)),
-        ("result", RESULTS.get(summary.result, "")),
+        ("result", result_of(summary.result, summary.branch)),
         ("workflow", f"{summary.workflow} (version {run.version})"),
         ("begun", moment(summary.created)),
-        ("branch", f"{summary.branch} at {short(run.head)}"),
+        ("branch", _branch(run)),
+        ("tree", "" if run.tree is None else str(run.tree)),
         ("base", f"{run.base_ref} at {short(run.base)}"),
         ("at work", ", ".join(run.at_work)),
         ("spent", spent(run.spent)),
@@ -41,37 +52,41 @@ def _text(run: Details) -> str:
         *(("kept", f"{item.name}  {item.why}") for item in run.kept),
         ("next", _next(run)),
     ]
-    parts = ["\n".join(f"{name:10}{fact}" for name, fact in facts if fact)]
+    parts = [facts(known)]
     if run.lines:
-        heads = ("#", "KIND", "NAME", "MODEL", "TOOK", "SPENT", "HEAD", "")
-        parts.append(table(heads, [_row(line, run.epoch) for line in run.lines]))
+        heads = ("#", "KIND", "NAME", "MODEL", "TOOK", "SPENT", "HEAD", "OUTCOME", "")
+        parts.append(table(heads, [_row(line) for line in run.lines]))
     if run.failure:
         parts.append(run.failure.rstrip())
     return "\n\n".join(parts)
 
 
-def _row(line: Line, epoch: int) -> tuple[str, ...]:
+def _branch(run: Details) -> str:
+    branch, last = run.summary.branch, short(run.head)
+    if run.branch_at is None:
+        return f"{branch} is gone; AGL's last is {last}"
+    if run.branch_at != run.head:
+        return f"{branch} at {short(run.branch_at)}; AGL's last is {last}"
+    return f"{branch} at {last}"
+
+
+def _row(line: Line) -> tuple[str, ...]:
     changed = line.head_after != line.head_before
     return (
         str(line.number),
         line.kind,
-        line.name,
-        line.model or "",
+        one_line(line.name, 40),
+        model_of(line.model),
         seconds(line.duration_s),
         spent(line.usage),
         short(line.head_after) if changed else "",
+        outcome_of(line),
         "" if line.live else "off the chain",
     )
 
 
 def _next(run: Details) -> str:
-    label = run.summary.label
-    match run.summary.state:
-        case "running":
-            return ""
-        case "finished":
-            return f"git switch {run.summary.branch}"
-        case "needs_answer":
-            return f"agl resume {label} at a terminal, or with --answers FILE"
-        case _:
-            return f"agl resume {label}"
+    now = run.summary
+    if now.state == "finished" and now.result == "landed" and run.branch_at is None:
+        return f"git branch {now.branch} {short(run.head)} makes it again"
+    return next_of(now.state, now.result, now.label, now.branch, bare=run.bare)

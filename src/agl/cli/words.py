@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from agl.cli.page import one_line
 from agl.ports.models import Usage
 
 if TYPE_CHECKING:
-    from agl.api.reading import Summary
+    from agl.api.reading import Line, Summary
 
 STATES = {
     "running": "running",
@@ -35,9 +36,56 @@ def state_of(summary: Summary) -> str:
     return state if summary.message in ("", state) else f"{state}: {summary.message}"
 
 
+def in_a_word(summary: Summary) -> str:
+    """State and result in one: of a run that finished what came of it, else how it is."""
+    if summary.state == "finished":
+        return RESULTS.get(summary.result, "finished")
+    return "stopped" if summary.state == "stopped" else STATES[summary.state]
+
+
+def result_of(result: str, branch: str) -> str:
+    """What came of a run; landed means on the run's own branch."""
+    return f"landed on {branch}" if result == "landed" else RESULTS.get(result, "")
+
+
+def workflow_of(name: str) -> str:
+    """A workflow's name without the folders of its file."""
+    return name.rpartition("/")[2]
+
+
+def model_of(model: str | None) -> str:
+    """A model's name; of a script without its folders."""
+    provider, colon, name = (model or "").partition(":")
+    return (
+        f"scripted:{name.rpartition('/')[2]}"
+        if provider == "scripted"
+        else f"{provider}{colon}{name}"
+    )
+
+
+def outcome_of(line: Line) -> str:
+    """What an entry holds, in a few words."""
+    match line.kind, line.value:
+        case "verify", {"passed": True}:
+            return "passed"
+        case "verify", {"status": status, "note": note}:
+            return one_line(f"failed with status {status}{note and f' ({note})'}")
+        case "ask", {"typed": answer} | {"picked": answer}:
+            return one_line(str(answer))
+        case "cut", _:
+            return f"#{line.cut_from} to #{line.number - 1} are out of use"
+        case _, None:
+            return ""
+        case _, str(text):
+            return one_line(text)
+    import json
+
+    return one_line(json.dumps(line.value, ensure_ascii=False))
+
+
 def moment(when: datetime | None) -> str:
-    """A time on this machine's clock, to the minute."""
-    return "" if when is None else f"{when.astimezone():%Y-%m-%d %H:%M}"
+    """A time for a person, to the minute."""
+    return "" if when is None else f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def seconds(duration_s: float) -> str:

@@ -1,0 +1,185 @@
+"""What `show` says of a branch, a tree, and each entry, and what is typed next."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Agl, git
+
+FLOW = """
+from dataclasses import dataclass
+
+from agl.sdk import Choice, ModelId, Role, Run, Screen, Stop, TextInput, arg, reporting_tool
+from agl.sdk import role, workflow
+
+
+@dataclass(frozen=True)
+class Params:
+    model: ModelId = arg("--model")
+
+
+@dataclass(frozen=True)
+class Plan:
+    parts: list[str]
+
+
+@role()
+def planner() -> Role[Plan]:
+    return Role(
+        name="plan",
+        instructions="Plan.",
+        tools=[reporting_tool("hand_in", "Hands in the plan.", Plan)],
+    )
+
+
+@workflow(version="1")
+async def many(run: Run[Params]) -> None:
+    await run.step(planner(model=run.params.model), discard=True)
+    await run.verify("true")
+    await run.verify("echo no; exit 3")
+    await run.ask(Screen("Which\\nway?", responses=[Choice("left", 1)]))
+    await run.ask(Screen("Name?", responses=[TextInput("name", str)]))
+    await run.record("issue", lambda: {"title": "x" * 100})
+    raise Stop("the tail:\\nline\\n")
+"""
+PLAN = [{"calls": [{"tool": "hand_in", "arguments": {"parts": ["a"]}}]}, {"text": "done"}]
+
+
+@pytest.fixture
+def many(tmp_path: Path, project: Path, agl: Agl) -> str:
+    """A run with an entry of every kind."""
+    file = tmp_path / f"many_{tmp_path.name}.py"
+    file.write_text(FLOW)
+    (tmp_path / "plan.json").write_text(json.dumps({"format": 1, "steps": {"plan": PLAN}}))
+    answers = tmp_path / "answers.json"
+    answers.write_text(json.dumps({"Which\nway?": "left", "Name?": "Ada"}))
+    words = ("--model", f"scripted:{tmp_path}/plan.json", "--answers", str(answers))
+    said = agl("run", str(file), "-n", "one", *words)
+    assert said.code == 7, said.err
+    assert said.err.endswith("agl: the tail:\nline\n")
+    return "one"
+
+
+def fact(text: str, name: str) -> str:
+    return next(
+        (line[len(name) :].strip() for line in text.splitlines() if line.startswith(name + " ")), ""
+    )
+
+
+def test_each_entry_says_what_came_of_it(agl: Agl, many: str, tmp_path: Path) -> None:
+    shown = agl("show", many).out
+    rows = shown.split("\n\n")[1].splitlines()
+    assert rows[0].split() == ["#", "KIND", "NAME", "MODEL", "TOOK", "OUTCOME"]
+    assert rows[1].split()[3] == "scripted:plan.json"
+    ends = ['{"parts": ["a"]}', "passed", "failed with status 3", "left", "Ada"]
+    for row, end in zip(rows[1:], ends, strict=False):
+        assert row.endswith(f"  {end}")
+    assert "  Which way?  " in rows[4]
+    assert rows[6].endswith("xxx…")
+    assert "\n          line\n" in shown
+    (first, *_) = agl("show", many, "--json").json["lines"]
+    assert first["model"] == f"scripted:{tmp_path}/plan.json"
+
+
+def test_what_a_cut_put_out_of_use_is_marked(agl: Agl, many: str) -> None:
+    agl("resume", many, "--again", "plan")
+    rows = agl("show", many).out.split("\n\n")[1].splitlines()
+    assert [row.endswith("off the chain") for row in rows[1:4]] == [True, True, True]
+    assert any(row.endswith("  #1 to #6 are out of use") for row in rows)
+    lines = agl("show", many, "--json").json["lines"]
+    assert [(line["live"], line["cut_from"]) for line in lines[:1]] == [(False, None)]
+    assert [line["cut_from"] for line in lines if line["kind"] == "cut"] == [1]
+
+
+def test_the_tree_is_shown_while_it_is_there(agl: Agl, many: str, project: Path) -> None:
+    shown = agl("show", many).out
+    assert fact(shown, "tree") == str(project.parent / ".agl-trees" / "calc" / "one" / "_base")
+    git(project, "worktree", "remove", fact(shown, "tree"))
+    assert fact(agl("show", many).out, "tree") == ""
+    assert agl("show", many, "--json").json["tree"] is None
+
+
+def test_a_branch_that_moved_or_went_is_said(
+    agl: Agl, project: Path, flow: str, model: str
+) -> None:
+    agl("run", flow, "-n", "one", "--model", model)
+    last = git(project, "rev-parse", "agl/one")
+    assert fact(agl("show", "one").out, "branch") == f"agl/one at {last[:10]}"
+    git(project, "branch", "-f", "agl/one", "main")
+    main = git(project, "rev-parse", "main")
+    moved = f"agl/one at {main[:10]}; AGL's last is {last[:10]}"
+    assert fact(agl("show", "one").out, "branch") == moved
+    assert agl("show", "one", "--json").json["branch_at"] == main
+    git(project, "branch", "-D", "agl/one")
+    shown = agl("show", "one").out
+    assert fact(shown, "branch") == f"agl/one is gone; AGL's last is {last[:10]}"
+    assert fact(shown, "next") == f"git branch agl/one {last[:10]} makes it again"
+    assert agl("show", "one", "--json").json["branch_at"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "then"),
+    [
+        ((), "git switch agl/one"),
+        (("--times", "0"), "agl clear one"),
+        (("--how", "fast"), "agl resume one --again STEP runs again from a step on"),
+        (("--loud",), "agl resume one at a terminal, or with --answers FILE"),
+    ],
+)
+def test_run_resume_and_show_say_the_same_next(
+    agl: Agl, project: Path, flow: str, model: str, words: tuple[str, ...], then: str
+) -> None:
+    run = agl("run", flow, "-n", "one", "--model", model, *words).out
+    assert fact(run, "next") == f"{then}, or agl show one"
+    assert fact(agl("resume", "one").out, "next") == f"{then}, or agl show one"
+    assert fact(agl("show", "one").out, "next") == then
+
+
+def test_a_bare_repository_is_looked_at_in_a_tree_of_its_own(
+    agl: Agl, repo: Path, tmp_path: Path, flow: str, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "clone", "-q", "--bare", str(repo), "bare.git")
+    monkeypatch.chdir(tmp_path / "bare.git")
+    agl("init", "--no-build")
+    run = agl("run", flow, "-n", "one", "--model", model)
+    then = "git worktree add ../one agl/one"
+    assert fact(run.out, "next") == f"{then}, or agl show one"
+    assert fact(agl("show", "one").out, "next") == then
+    git(tmp_path / "bare.git", *then.split()[1:])
+    assert (tmp_path / "one" / "1.txt").exists()
+
+
+def test_times_are_utc_wherever_one_is(
+    agl: Agl, project: Path, flow: str, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    agl("run", flow, "-n", "one", "--model", model)
+    created = agl("list", "--json").json["runs"][0]["created"]
+    assert created.endswith("+00:00")
+    told = f"{created[:10]} {created[11:16]} UTC"
+    assert fact(agl("show", "one").out, "begun") == told
+    assert told in agl("list").out
+
+
+def test_a_list_is_as_wide_as_the_terminal(project: Path, agl: Agl, flow: str, model: str) -> None:
+    agl("run", flow, "-n", "one", "--model", model)
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 30, 0, 0))
+    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    subprocess.run([sys.executable, "-m", "agl", "list"], stdout=theirs, env=env, check=True)
+    os.close(theirs)
+    lines = os.read(ours, 10_000).decode().splitlines()
+    os.close(ours)
+    assert len(lines) == 2
+    assert all(len(line) <= 30 for line in lines)
+    assert lines[1].endswith("…")

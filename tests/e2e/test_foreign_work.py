@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -103,3 +104,39 @@ def test_a_branch_that_a_person_made_under_a_cleared_name_is_theirs(
 def test_homes_that_share_a_repository_share_its_lock_for_trees(world: World, play: Play) -> None:
     assert play().status == 0
     assert (world.repo / ".git" / "agl" / "agl-trees.lock").exists()
+
+
+def test_a_checkout_that_git_cannot_read_stops_no_run(world: World, play: Play) -> None:
+    (world.repo / ".git" / "index").write_bytes(b"junk")
+    done = play()
+    assert done.status == 0, done.err
+    assert world.git("show", "agl/x:a.txt") == "a"
+
+
+FORGETFUL = """
+import asyncio
+from dataclasses import dataclass
+from agl.sdk import ModelId, Role, Run, arg, workflow
+
+@dataclass(frozen=True)
+class Params:
+    script: ModelId = arg("--script")
+
+@workflow(version="1")
+async def forgetful(run: Run[Params]) -> None:
+    role = Role(name="work", instructions="Work.").on(run.params.script)
+    task = asyncio.ensure_future(run.step(role, commit="x"))
+    await asyncio.sleep(600)
+    await task
+"""
+
+
+def test_h12_a_signal_also_ends_the_agent_of_a_task_that_nobody_awaits(world: World) -> None:
+    flow = world.folder / "forgetful.py"
+    flow.write_text(FORGETFUL)
+    run, _, *more = prepared(world, shell("sleep 599; true"))
+    agl = world.start(run, str(flow), *more)
+    wait_for(lambda: len(world.survivors()) >= 2)
+    agl.send_signal(signal.SIGTERM)
+    assert agl.wait(20) == -signal.SIGTERM
+    assert world.survivors() == []

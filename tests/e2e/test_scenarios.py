@@ -205,6 +205,9 @@ def test_c8_a_step_that_breaks_the_shared_configuration_is_named(world: World, p
     assert "'work'" in done.err
     assert "core.bare" in done.err
     assert len(world.entries("x")) == 1, "the step itself is recorded"
+    done = world.agl("resume", "x")
+    assert done.status == 4
+    assert "core.bare" in sentence(done.err)
     world.git("config", "core.bare", "false")
     done = world.agl("resume", "x")
     assert done.status == 0, done.err

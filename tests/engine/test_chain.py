@@ -377,6 +377,12 @@ def test_a_live_chain_is_one_line_of_commits(history: list[Doing]) -> None:
     assert chain.tip == at
 
 
+def test_a_number_that_was_left_out_is_not_used_again() -> None:
+    chain = Chain(BASE, 1, [entry(1, "a")])
+    chain.skip(2)
+    assert chain.next_number == 3
+
+
 def test_a_chain_does_not_change_what_it_is_given() -> None:
     one = entry(1, "a", BASE, "h1")
     chain = Chain(BASE, 1, (one,))

@@ -117,6 +117,7 @@ def test_a_package_is_its_files_without_the_compiled_ones(tmp_path: Path) -> Non
         importlib.import_module("packaged")
         first = source_of("packaged")
         (package / "__pycache__" / "x.cpython-311.pyc").write_text("x")
+        (package / ".prompt.md.swp").write_text("x")
         assert source_of("packaged") == first
         (package / "prompt.md").write_text("x")
         assert source_of("packaged") != first

@@ -86,6 +86,10 @@ def test_a_step_that_may_write_says_how_it_ends(tmp_path: Path) -> None:
     [
         ({"commit": "x", "discard": True}, "give one"),
         ({"commit": "  "}, "empty commit message"),
+        ({"commit": "a\0b"}, "git cannot hold"),
+        ({"commit": "\udc80"}, "git cannot hold"),
+        ({"commit": "x", "timeout_s": 0}, "above 0"),
+        ({"commit": "x", "timeout_s": float("nan")}, "above 0"),
         ({"commit": "x", "request": float("nan")}, "request"),
         ({"commit": "x", "request": {1: 2}}, "no text"),
         ({"commit": "x", "request": object()}, "request"),
@@ -700,3 +704,113 @@ def test_a_factory_binds_the_model_it_is_called_with(tmp_path: Path) -> None:
     assert made.model == MODEL
     with pytest.raises(InputError):
         chosen("Write.")
+
+
+@pytest.mark.parametrize("what", ["step", "verify"])
+def test_what_would_wait_for_the_step_around_it_is_refused(tmp_path: Path, what: str) -> None:
+    runs_: list[Run[None]] = []
+
+    async def inner(_: Note) -> str:
+        if what == "verify":
+            await runs_[0].verify()
+        else:
+            await runs_[0].step(writer("inner"), commit="inner")
+        return "done"
+
+    outer = Role(
+        name="outer", instructions="Write.", tools=[tool("inner", "Waits.", Note, inner)]
+    ).on(MODEL)
+
+    async def body(run: Run[None]) -> None:
+        runs_.append(run)
+        async with asyncio.timeout(5):
+            await run.step(outer, commit="outer")
+        await run.step(writer("after"), commit="after")
+
+    h = harness(tmp_path, agent={"outer": Play(calls=[("inner", {"text": "x"})])})
+    report = h.run(of(body))
+    assert report.outcome == "finished", report.message
+    assert h.ran == ["outer#1", "after#1"]
+    assert "warned" in h.events
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_task_that_was_forgotten_does_not_go_on_after_the_end(
+    tmp_path: Path, raises: bool
+) -> None:
+    tasks: list[asyncio.Task[None]] = []
+
+    async def others(run: Run[None]) -> None:
+        for number in range(3):
+            await run.step(writer(f"other{number}"), commit="x")
+
+    async def body(run: Run[None]) -> None:
+        tasks.append(asyncio.ensure_future(others(run)))
+        while "step_started" not in h.events:
+            await asyncio.sleep(0)
+        if raises:
+            raise Stop("enough")
+
+    async def never(task: AgentTask, emit: Callable[[AgentEvent], None]) -> str:
+        await asyncio.Event().wait()
+        return "done"
+
+    h = harness(tmp_path, agent={"other0": never})
+    report = h.run(of(body))
+    assert h.ran == ["other0#1"]
+    assert report.exit_code == (7 if raises else 1)
+    assert ("await every task" in report.message) is not raises
+    assert [entry.name for entry in h.recorded()] == []
+
+
+def test_nothing_is_asked_of_a_run_whose_workflow_has_ended(tmp_path: Path) -> None:
+    late: list[BaseException] = []
+
+    async def later(run: Run[None]) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            try:
+                await run.step(writer(), commit="x")
+            except AglError as error:
+                late.append(error)
+
+    async def body(run: Run[None]) -> None:
+        asyncio.ensure_future(later(run))  # noqa: RUF006
+        await asyncio.sleep(0)
+
+    h = harness(tmp_path)
+    assert h.run(of(body)).outcome == "finished"
+    assert h.ran == []
+    assert "has ended" in str(late[0])
+
+
+def test_an_outcome_that_cannot_be_read_does_not_stop_a_resume(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        await run.step(writer(), commit="x")
+        raise Stop("enough")
+
+    h = harness(tmp_path)
+    assert h.run(of(body)).exit_code == 7
+    services = h._now.services
+    folder = run_folder(services.project, Label("run"))
+    services.store.write((*folder, "outcome"), {"format": 1, "kind": 5})
+    report = h.resume()
+    assert (report.exit_code, report.replayed, report.ran) == (7, 1, 0)
+    assert "entry_set_aside" in h.events
+
+
+def test_a_role_that_was_not_made_is_named(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        await run.step(writer, commit="x")  # type: ignore[arg-type]
+
+    report = harness(tmp_path).run(of(body))
+    assert report.exit_code == 2
+    assert "call the factory" in report.message
+
+
+def test_a_command_that_no_shell_takes_is_refused(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        await run.verify("a\0b")
+
+    assert harness(tmp_path).run(of(body)).exit_code == 2

@@ -150,7 +150,7 @@ def conversations(draw: st.DrawFn) -> list[LLMResponse]:
     return [*turns, answer("end", usage=Usage(1, 1))]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(turns=conversations(), written=st.booleans())
 async def test_killed_at_every_record_and_resumed_it_is_one_run(
     tmp_path_factory: pytest.TempPathFactory, turns: list[LLMResponse], written: bool

@@ -69,7 +69,7 @@ async def raises(count: int = 0, how: Any = None, rest: Any = None, x: Any = Non
     raise ValueError(str(rest))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(answers=turns)
 async def test_no_exception_leaves_and_each_call_has_its_one_result_in_order(
     tmp_path_factory: pytest.TempPathFactory, answers: list[LLMResponse]

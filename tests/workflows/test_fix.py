@@ -74,6 +74,7 @@ def test_changing_nothing_is_not_success(tmp_path: Path) -> None:
     h = project(tmp_path, {"implement": Play(report={"summary": "I fixed everything"})})
     report = h.run(fix, params())
     assert (report.outcome, report.exit_code) == ("stopped", 7)
+    assert report.result == "produced_nothing"
     assert "changed nothing" in report.message
 
 

@@ -60,19 +60,18 @@ async def report_of(
     try:
         await _settle(scope, on_purpose=on_purpose)
     except AglError as error:
-        failure = failure or error
+        failure = error if failure is None else ExceptionGroup("", [failure, error])
     kind, message, trace = _said(failure, {id(error): step for error, step in state.failed_in})
     if failure is None and state.nothing_needed is not None:
         message = f"nothing was needed: {state.nothing_needed}"
     result = _result(scope, record, kind)
-    head = scope.chain.tip
-    branch_at = await state.services.history.tip(record.branch) or head
+    head = await _branch_at(state, record) or scope.chain.tip
     code = 0 if failure is None else exit_code_of(_translated(failure))
     outcome = Outcome(
         kind=kind,
         exit_code=code,
         message=message,
-        head=branch_at,
+        head=head,
         ended=state.services.clock.now(),
         result=result,
         questions=tuple(state.open_questions) if kind is OutcomeKind.NEEDS_ANSWER else (),
@@ -96,6 +95,13 @@ async def report_of(
         ran=state.ran,
         failure=trace,
     )
+
+
+async def _branch_at(state: RunState, record: RunRecord) -> str | None:
+    try:
+        return await state.services.history.tip(record.branch)
+    except AglError:
+        return None
 
 
 async def _settle(scope: ScopeState, *, on_purpose: bool) -> None:
@@ -160,14 +166,16 @@ def _was_raised_by_agl(failure: BaseException) -> bool:
 
 
 def _result(scope: ScopeState, record: RunRecord, kind: OutcomeKind) -> str:
-    if kind is not OutcomeKind.FINISHED:
-        return NOT_LANDED
+    """One of the four outcomes of the work. What a run that did not finish has committed is on its
+    branch, and not landed; one that has nothing there says whether anybody tried."""
+    finished = kind is OutcomeKind.FINISHED
     if scope.chain.tip != record.base:
-        return LANDED
-    if scope.run.nothing_needed is not None:
+        return LANDED if finished else NOT_LANDED
+    if finished and scope.run.nothing_needed is not None:
         return NEEDED_NOTHING
     commits = fingerprints.digest("commit")
-    wrote = any(
+    if any(
         one.kind is Kind.STEP and one.terms.get("ending") == commits for one in scope.chain.live
-    )
-    return PRODUCED_NOTHING if wrote else NEEDED_NOTHING
+    ):
+        return PRODUCED_NOTHING
+    return NEEDED_NOTHING if finished else NOT_LANDED

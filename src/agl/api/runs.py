@@ -124,11 +124,15 @@ async def resume(
         await preflight.check(services, workflow.module, params)
 
         epoch, changed = next_epoch(ledger, source_of(workflow.module), services)
-        outcome = ledger.outcome()
+        broken: list[tuple[str, str]] = []
+
+        def set_aside(file: str, why: str) -> None:
+            broken.append((file, why))
+
+        outcome = ledger.outcome(set_aside)
         if outcome and outcome.kind is OutcomeKind.FINISHED and not changed and again is None:
             return _already_finished(record, outcome)
-        broken: list[tuple[str, str]] = []
-        entries = ledger.entries(root, lambda file, why: broken.append((file, why)))
+        entries = ledger.entries(root, set_aside)
         heads = {head for entry in entries for head in (entry.head_before, entry.head_after)}
         gone = await services.history.missing({record.base, *heads})
         if record.base in gone:
@@ -203,6 +207,7 @@ async def _walk(
             await workflow.function(Run(scope, params))
     except asyncio.CancelledError as error:
         if _is_being_stopped():
+            await finish(state.end_calls())
             raise
         failure = WorkflowFailed("the workflow awaited a task that was cancelled")
         failure.__cause__ = error
@@ -213,6 +218,10 @@ async def _walk(
         failure.__cause__ = error
     except Exception as error:  # noqa: BLE001 - whatever the author's code raises is its outcome
         failure = error
+    if await finish(state.end_calls()) and failure is None:
+        failure = WorkflowFailed(
+            "the workflow returned while a task of its own was still at work; await every task"
+        )
     paths = checkout.changed(before, await checkout.look(state.services))
     if paths:
         text = f"files of your checkout changed meanwhile: {checkout.shown(paths)}"

@@ -121,7 +121,8 @@ class Run(Generic[P_co]):
             StateError: something changed behind the run's back; the step itself is recorded.
         """
         call = steps.call_of(role, commit, discard, timeout_s, inputs)
-        return cast(R, await steps.step(self._state, call))
+        with self._state.run.call():
+            return cast(R, await steps.step(self._state, call))
 
     async def verify(self, command: str | None = None) -> Verdict:
         """Runs the project's build (or `command`) on what the steps committed so far. A failing
@@ -130,7 +131,8 @@ class Run(Generic[P_co]):
         Raises:
             InputError: the project has no build command and none is given.
         """
-        return await verdicts.verify(self._state, command)
+        with self._state.run.call():
+            return await verdicts.verify(self._state, command)
 
     async def ask(self, screen: Screen[T], *, priority: int = 0, key: str | None = None) -> T:
         """A question to the person, asked once. `key` names it for `--answers` and keeps its answer
@@ -139,7 +141,8 @@ class Run(Generic[P_co]):
         Raises:
             NeedsAnswer: nobody is there to answer.
         """
-        return await questions.ask(self._state, screen, priority, key)
+        with self._state.run.call():
+            return await questions.ask(self._state, screen, priority, key)
 
     async def record(self, name: str, fn: Callable[..., R | Awaitable[R]], **inputs: object) -> R:
         """What `fn(**inputs)` returned when it was first called: a fact from outside, such as the
@@ -148,4 +151,5 @@ class Run(Generic[P_co]):
         Raises:
             InputError: the value has no place in JSON.
         """
-        return await questions.record(self._state, name, fn, inputs)
+        with self._state.run.call():
+            return await questions.record(self._state, name, fn, inputs)

@@ -371,13 +371,15 @@ async def test_a_lock_that_a_dead_git_left_is_removed(repo: GitTrees) -> None:
 
 
 async def test_polling_takes_no_lock(repo: GitTrees) -> None:
+    """Scenario C9."""
     tree = await opened(repo)
-    git_dir = Path(repo.git("rev-parse", "--absolute-git-dir", cwd=tree.path))
-    os.utime(tree.path / "calc.py")
-    before = (git_dir / "index").read_bytes()
-    (git_dir / "index.lock").touch()
+    index = Path(repo.git("rev-parse", "--absolute-git-dir", cwd=tree.path)) / "index"
+    os.utime(tree.path / "calc.py", (1, 1))
+    before = index.read_bytes()
     assert (await tree.state()).clean
-    assert (git_dir / "index").read_bytes() == before
+    assert index.read_bytes() == before
+    index.with_name("index.lock").touch()
+    assert (await tree.state()).clean
 
 
 async def test_nothing_is_reset_when_keeping_fails(repo: GitTrees) -> None:

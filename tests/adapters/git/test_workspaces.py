@@ -304,6 +304,19 @@ async def test_what_was_typed_in_a_submodule_is_kept(
     assert tip in repo.git("log", "--glob=refs/agl/kept", "--format=%H", cwd=tree.path / "lib")
 
 
+@pytest.mark.parametrize("recurse", ["false", "true"])
+async def test_a_submodule_that_the_target_lacks_is_kept_whole(
+    repo: GitTrees, tmp_path: Path, recurse: str
+) -> None:
+    _add_submodule(repo, tmp_path)
+    repo.git("config", "submodule.recurse", recurse)
+    tree = await repo.provider.open(SCOPE, repo.git("rev-parse", "HEAD"))
+    await tree.restore(repo.base, KEEPING)
+    assert files_below(tree.path) == BASE_FILES
+    kept = [file for item in await repo.kept.items() for file in _files(item.folder)]
+    assert b"library" in kept
+
+
 def _files(folder: Path | None) -> list[bytes]:
     return list(files_below(folder).values()) if folder else []
 

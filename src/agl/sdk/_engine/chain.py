@@ -68,6 +68,10 @@ class Chain:
         else:
             self._place(entry)
 
+    def skip(self, number: int) -> None:
+        """Leaves a number out."""
+        self._last = max(self._last, number)
+
     def drop(self, entry: Entry) -> None:
         """Forgets an entry that cannot be used; what followed on its commit leaves the chain."""
         del self._entries[entry.number]

@@ -55,8 +55,17 @@ class Ledger:
     def write_record(self, record: RunRecord) -> None:
         self._store.write((*self._folder, "run"), run_to_json(record))
 
-    def outcome(self) -> Outcome | None:
-        return self._read((*self._folder, "outcome"), outcome_from_json)
+    def outcome(self, set_aside: SetAside | None = None) -> Outcome | None:
+        """How the run ended. A broken outcome is moved aside, as if the run had been interrupted;
+        without `set_aside` it raises CorruptDocument."""
+        place = (*self._folder, "outcome")
+        try:
+            return self._read(place, outcome_from_json)
+        except CorruptDocument as error:
+            if set_aside is None:
+                raise
+            set_aside(self._store.set_aside(place), str(error))
+            return None
 
     def write_outcome(self, outcome: Outcome) -> None:
         self._store.write((*self._folder, "outcome"), outcome_to_json(outcome))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from types import ModuleType
 
+from agl.ports.errors import StateError
 from agl.ports.models import ModelId
 from agl.sdk._engine.services import Services
 from agl.sdk.roles import RoleFactory
@@ -19,9 +20,12 @@ async def check(services: Services, module: str, params: object) -> None:
     or in a module that is bound there. That is a forecast: each step asks again what it needs.
 
     Raises:
-        InputError, UpstreamError, DeniedError: with what to type.
+        InputError, StateError, UpstreamError, DeniedError: with what to type.
     """
     await services.history.check_ready()
+    broken = (await services.guards.read(())).broken_config
+    if broken is not None:
+        raise StateError(f"the repository is broken: {broken}")
     for model in dict.fromkeys((*_of_params(params), *_of_module(sys.modules[module]))):
         services.agents.capabilities(model)
         await services.agents.check_ready(model)

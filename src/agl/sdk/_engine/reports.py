@@ -10,20 +10,36 @@ from typing import Any
 from agl import schema
 from agl.ports.agents import AgentTool, ToolAnswer
 from agl.ports.errors import InputError, NeedsAnswer
+from agl.ports.ids import Scope
 from agl.sdk._engine import fingerprints
 from agl.sdk.tools import ReportingTool, Tool
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptAtWork:
-    """The attempt in whose tool a question is asked: the step's fingerprint with its ordinal, and
-    the attempt's own id."""
+    """The attempt in whose tool something is asked: the scope whose turn it holds, the step's
+    fingerprint with its ordinal, and the attempt's own id."""
 
+    scope: Scope
     step: str
     attempt: str
 
 
 attempt_at_work: ContextVar[AttemptAtWork | None] = ContextVar("attempt_at_work", default=None)
+
+
+def refuse_in_tool(scope: Scope, what: str) -> None:
+    """Refuses what would wait for ever: for the turn of the step in whose tool it is called.
+
+    Raises:
+        InputError
+    """
+    at_work = attempt_at_work.get()
+    if at_work is not None and at_work.scope == scope:
+        raise InputError(
+            f"{what} is called in a tool of a step that has the tree; call it after that step"
+        )
+
 
 _NOBODY = (
     "Nobody is present to answer. Decide yourself what is most sensible, go on, and say in your"

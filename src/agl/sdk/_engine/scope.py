@@ -10,6 +10,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
+from agl.ports.errors import UpstreamError
 from agl.ports.ids import Scope
 from agl.ports.ledger import Entry, Kind
 from agl.ports.models import Usage
@@ -190,7 +191,12 @@ class ScopeState:
         )
 
     def _write(self, entry: Entry) -> None:
-        self.run.ledger.write_entry(self.scope, entry)
+        try:
+            self.run.ledger.write_entry(self.scope, entry)
+        except UpstreamError:
+            # It may be there all the same: its number is not used again.
+            self.chain.skip(entry.number)
+            raise
         self.chain.add(entry)
 
     def _take(self, asked: Asked) -> None:

@@ -33,9 +33,16 @@ def source_of(module: str) -> str:
         content = {
             path.relative_to(here.parent).as_posix(): digest_of(path)
             for path in sorted(here.parent.rglob("*"))
-            if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"
+            if path.is_file() and _is_source(path.relative_to(here.parent))
         }
     return fingerprints.digest({"fingerprints": fingerprints.FORMAT, "files": content})
+
+
+def _is_source(path: Path) -> bool:
+    """Whether a file of a package counts: no compiled one, and none that an editor or a file manager
+    leaves under a name that begins with a dot."""
+    hidden = any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+    return not hidden and path.suffix != ".pyc"
 
 
 def digests_of(files: Iterable[str]) -> Mapping[str, str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from agl.ports.errors import AglError
+from agl.ports.errors import AglError, InputError
 from agl.ports.events import Emit, Event, event_to_json
 from agl.ports.ids import Scope
 from agl.ports.ledger import Entry, Epoch, Spending
@@ -46,6 +48,8 @@ class RunState:
     nothing_needed: str | None = None
     activity: str | None = None
     at_work: dict[str, str] = field(default_factory=dict)
+    calls: list[asyncio.Task[Any]] = field(default_factory=list)
+    has_ended: bool = False
 
     @property
     def marker(self) -> Marker:
@@ -70,6 +74,33 @@ class RunState:
         key = (namespace, step, nth)
         self.tries[key] = self.tries.get(key, 0) + 1
         return self.tries[key]
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """One call of the workflow on its run.
+
+        Raises:
+            InputError: the workflow has ended.
+        """
+        if self.has_ended:
+            raise InputError("the workflow has ended; await every task that it starts")
+        task = asyncio.current_task()
+        assert task is not None
+        self.calls.append(task)
+        try:
+            yield
+        finally:
+            self.calls.remove(task)
+
+    async def end_calls(self) -> bool:
+        """Lets no further call begin, and stops those that still go on; whether there were any."""
+        self.has_ended = True
+        left = set(self.calls)
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left)
+        return bool(left)
 
     def emit(self, kind: str, scope: Scope, about: str = "", **details: object) -> None:
         event = Event(kind, self.services.clock.now(), "/".join(scope.path), about, details)

@@ -20,7 +20,7 @@ from agl.ports.processes import Marker
 from agl.ports.workspace import Keeping, Workspace
 from agl.sdk._engine import fingerprints, watch
 from agl.sdk._engine.capabilities import require
-from agl.sdk._engine.reports import AttemptAtWork, Report, agent_tools
+from agl.sdk._engine.reports import AttemptAtWork, Report, agent_tools, refuse_in_tool
 from agl.sdk._engine.scope import Asked, ScopeState
 from agl.sdk._engine.shielding import finish
 from agl.sdk.roles import Role
@@ -50,8 +50,10 @@ def call_of(
     """Checks what a workflow asks for before anything starts.
 
     Raises:
-        InputError: how the step ends is not said, or the role has no model.
+        InputError: how the step ends is not said, the role has no model, or an argument is wrong.
     """
+    if not isinstance(role, Role):
+        raise InputError(f"run.step takes a Role, not {role!r}; call the factory of the role")
     name = str(role.name)
     if role.model is None:
         raise InputError(f"role {name!r} has no model; make it with @role(model=…)")
@@ -59,6 +61,13 @@ def call_of(
         raise InputError(f"step {name!r} has both commit= and discard=True; give one")
     if commit is not None and not commit.strip():
         raise InputError(f"step {name!r} has an empty commit message")
+    if commit is not None and not _is_storable(commit):
+        raise InputError(
+            f"step {name!r} has the commit message {commit!r}, which git cannot hold; take out the"
+            " zero byte or half character"
+        )
+    if timeout_s is not None and not timeout_s > 0:
+        raise InputError(f"step {name!r} has timeout_s={timeout_s!r}; give seconds above 0")
     if commit is not None and not role.may_write:
         raise InputError(f"step {name!r} may not write files, so it takes no commit=")
     if role.may_write and commit is None and not discard:
@@ -69,8 +78,16 @@ def call_of(
     return Call(role, role.model, commit, timeout_s, inputs)
 
 
+def _is_storable(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
+
+
 async def step(scope: ScopeState, call: Call) -> object:
     """The step's value: the recorded one, or what an agent now reports."""
+    refuse_in_tool(scope.scope, f"step {str(call.role.name)!r}")
     asked = _asked(scope, call)
     reporting = call.role.reporting
 
@@ -141,7 +158,9 @@ class _Attempt:
     async def _agent(self, tree: Workspace) -> AgentOutcome:
         services, call = self._run.services, self._call
         at_work = AttemptAtWork(
-            f"{self._asked.fingerprint}#{self._scope.ordinal(self._asked)}", self._id
+            self._scope.scope,
+            f"{self._asked.fingerprint}#{self._scope.ordinal(self._asked)}",
+            self._id,
         )
         task = AgentTask(
             scope=self._scope.scope,

@@ -7,6 +7,7 @@ from agl.ports.errors import InputError
 from agl.ports.ledger import Kind
 from agl.ports.verifier import Verdict
 from agl.sdk._engine import fingerprints
+from agl.sdk._engine.reports import refuse_in_tool
 from agl.sdk._engine.scope import Asked, ScopeState
 
 
@@ -14,8 +15,9 @@ async def verify(scope: ScopeState, command: str | None) -> Verdict:
     """The recorded verdict, or that of a build run now on the tip.
 
     Raises:
-        InputError: no command was given and the project has no build.
+        InputError: no command was given and the project has no build; or it is none.
     """
+    refuse_in_tool(scope.scope, "verify")
     services = scope.run.services
     line = command if command is not None else services.build
     if not line or not line.strip():
@@ -23,6 +25,8 @@ async def verify(scope: ScopeState, command: str | None) -> Verdict:
             f"project {str(services.project)!r} has no build to verify with;"
             " `agl init --build COMMAND` sets one"
         )
+    if "\0" in line:
+        raise InputError(f"the command {line!r} holds a zero byte; no shell takes one")
     terms = {"command": fingerprints.digest(line)}
     print_ = fingerprints.fingerprint(Kind.VERIFY.value, terms)
     asked = Asked(Kind.VERIFY, "verify", print_, terms, given=scope.given)

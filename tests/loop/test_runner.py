@@ -93,6 +93,20 @@ async def test_reports_that_are_never_right_end_the_step(task: AgentTask, desk: 
     assert desk.answers == []
 
 
+@pytest.mark.parametrize("calls", [0, 1])
+async def test_an_emit_that_raises_ends_the_run_before_the_next_tool(
+    task: AgentTask, calls: int
+) -> None:
+    def emit(event: AgentEvent) -> None:
+        raise UpstreamError("no space")
+
+    bench = Bench()
+    llm = MemoryLLM([answer("x", *[use(1)] * calls), answer("y")])
+    with pytest.raises(UpstreamError, match="no space"):
+        await LoopRunner(llm, lambda task: (bench.tool,)).run(task, emit)
+    assert bench.calls == []
+
+
 async def test_files_and_readiness_are_the_models(task: AgentTask, tmp_path: Path) -> None:
     class Local(MemoryLLM):
         def files(self, model: ModelId) -> tuple[Path, ...]:

@@ -26,7 +26,8 @@ _MAX_LINE = 120
 
 class LoopRunner(AgentRunner):
     """Runs each task as an Agent with the toolbox's tools and the task's own. What a restriction
-    forbids is in no toolbox, and a call of a tool that was not offered is refused."""
+    forbids is in no toolbox, and a call of a tool that was not offered is refused. An `emit` that
+    raises, as a full disk makes the ledger's, ends the run before the next tool."""
 
     def __init__(self, llm: LLM, toolbox: Toolbox) -> None:
         self._llm = llm
@@ -42,15 +43,31 @@ class LoopRunner(AgentRunner):
         await self._llm.check_ready(model)
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
+        trouble: list[Exception] = []
+
+        def tell(event: events.Event) -> None:
+            try:
+                _tell(event, emit)
+            except Exception as error:  # noqa: BLE001 - raised where the run can end
+                trouble.append(error)
+
+        async def gate(call: ToolUse) -> events.Approved:
+            if trouble:
+                raise trouble[0]
+            return events.Approved()
+
         agent = Agent(
             self._llm,
             model=task.model,
             system=task.instructions,
             tools=(*self._toolbox(task), *task.tools),
+            gate=gate,
             follow_up=task.follow_up,
             purpose=Purpose(task.step, "/".join(task.scope.path), task.nth, task.attempt),
         )
-        outcome = await agent.run(task.prompt or _BEGIN, lambda event: _tell(event, emit))
+        outcome = await agent.run(task.prompt or _BEGIN, tell)
+        if trouble:
+            raise trouble[0]
         return AgentOutcome(outcome.text, outcome.model)
 
 

@@ -290,6 +290,17 @@ async def test_another_prompt_is_refused(path: Path) -> None:
         await agent.run("stop")
 
 
+def lines(*records: Record) -> bytes:
+    documents = [{"format": 1}, *map(record_to_json, records)]
+    return b"".join(json.dumps(one, default=dict).encode() + b"\n" for one in documents)
+
+
+TWO_CALLS = Answered(answer("", use(1), use(2)))
+RESULT = Returned(0, ToolAnswer("done"))
+TWO_ANSWERS = lines(Told("go"), Answered(answer("x")), Answered(answer("x")))
+TWO_RESULTS = lines(Told("go"), TWO_CALLS, RESULT, RESULT)
+
+
 @pytest.mark.parametrize(
     ("content", "error", "told"),
     [
@@ -299,6 +310,8 @@ async def test_another_prompt_is_refused(path: Path) -> None:
         (b'{"format":1}\n{"told":1}\n', CorruptDocument, "line 2: no record"),
         (b'{"format":1}\n\n{"told":"go"}\n', CorruptDocument, "line 2: "),
         (b'{"format":1}\n{"told":"go"}\n{"begun":[true]}\n', CorruptDocument, "line 3: no place"),
+        (TWO_ANSWERS, CorruptDocument, "line 4: does not follow"),
+        (TWO_RESULTS, CorruptDocument, "line 5: does not follow"),
         (
             b'{"format":1}\n{"told":"go"}\n{"begun":[0]}\n',
             CorruptDocument,
@@ -320,8 +333,10 @@ async def test_a_file_that_is_no_checkpoint_is_left_as_it_is(
 async def test_a_run_in_use_is_refused(path: Path) -> None:
     async def act(arguments: object) -> str:
         other, _ = agent_of([], checkpoint=Checkpoint(path))
+        open_files = len(list(Path("/dev/fd").iterdir()))
         with pytest.raises(StateError, match="in use by another run"):
             await other.run("go")
+        assert len(list(Path("/dev/fd").iterdir())) == open_files
         return "refused"
 
     agent, _ = agent_of(

@@ -179,6 +179,29 @@ async def test_who_cancels_waits_for_a_thread_at_work(times: int) -> None:
     assert ended.is_set()
 
 
+async def test_what_had_not_begun_when_a_run_was_cancelled_never_begins() -> None:
+    begun: list[int] = []
+    go_on = threading.Event()
+
+    @tool
+    def slow(n: int) -> None:
+        """Waits to be let go."""
+        begun.append(n)
+        go_on.wait(10)
+
+    calls = [ToolUse(str(n), "slow", {"n": n}) for n in range(300)]
+    agent, _ = agent_of([answer("", *calls)], slow)
+    work = asyncio.create_task(agent.run("go"))
+    while len(begun) < 256:
+        await asyncio.sleep(0.001)
+    work.cancel()
+    await asyncio.sleep(0.01)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert len(begun) == 256
+
+
 async def test_a_tool_of_no_arguments_takes_none() -> None:
     @tool
     async def ping() -> str:

@@ -39,8 +39,8 @@ def source_of(module: str) -> str:
 
 
 def _is_source(path: Path) -> bool:
-    """Whether a file of a package counts: no compiled one, and none that an editor or a file manager
-    leaves under a name that begins with a dot."""
+    """Whether a file of a package counts: no compiled one, and none that an editor or a file
+    manager leaves under a name that begins with a dot."""
     hidden = any(part.startswith(".") or part == "__pycache__" for part in path.parts)
     return not hidden and path.suffix != ".pyc"
 

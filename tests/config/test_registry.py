@@ -1,3 +1,5 @@
+import os
+import py_compile
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +52,15 @@ def test_a_file_imports_its_siblings(tmp_path: Path) -> None:
     (tmp_path / "sibling_of_three.py").write_text("x = 1\n")
     file = write(tmp_path / "flow_three.py", "fix", before="from sibling_of_three import x\n")
     assert load(str(file))[1].version == "1"
+
+
+def test_a_file_is_what_it_is_now_whatever_python_kept_of_it(tmp_path: Path) -> None:
+    file = write(tmp_path / "flow_kept.py", "fix")
+    py_compile.compile(str(file), doraise=True)
+    was = file.stat()
+    file.write_text(file.read_text().replace('version="1"', 'version="2"'))
+    os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert load(str(file))[1].version == "2"
 
 
 def test_a_workflow_that_was_imported_is_not_the_files_own(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from e2e.conftest import Play, prepared
+from e2e.conftest import FLOW, Play, prepared
 from e2e.world import World, shell, wait_for
 
 
@@ -140,3 +140,16 @@ def test_h12_a_signal_also_ends_the_agent_of_a_task_that_nobody_awaits(world: Wo
     agl.send_signal(signal.SIGTERM)
     assert agl.wait(20) == -signal.SIGTERM
     assert world.survivors() == []
+
+
+def test_a_workflow_in_the_checkout_leaves_nothing_beside_it(world: World) -> None:
+    (world.repo / "flow.py").write_text(
+        FLOW.read_text().replace("import annotations", "import annotations\nimport mine")
+    )
+    (world.repo / "mine.py").write_text("")
+    world.git("add", "-A")
+    world.git("commit", "-q", "-m", "a workflow")
+    run, _, *more = prepared(world)
+    done = world.agl(run, "./flow.py", *more)
+    assert done.status == 0, done.err
+    assert world.git("status", "--porcelain") == ""

@@ -102,16 +102,28 @@ def _module_of(path: Path) -> ModuleType:
 
     spec = spec_from_file_location(name, path)
     assert spec is not None
-    assert spec.loader is not None
     module = module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with _importing(f"workflow file {str(path)!r}"):
-            spec.loader.exec_module(module)
+        with _importing(f"workflow file {str(path)!r}"), _no_bytecode():
+            # Not through the loader: a cached `.pyc` counts as fresh when the file's size and its
+            # time in whole seconds are the same.
+            exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))
     except BaseException:
         del sys.modules[name]
         raise
     return module
+
+
+@contextmanager
+def _no_bytecode() -> Iterator[None]:
+    """Leaves no `__pycache__` beside a person's files."""
+    before = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
 
 
 @contextmanager

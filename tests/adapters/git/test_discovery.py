@@ -46,6 +46,11 @@ def test_no_repository_is_none(tmp_path: Path) -> None:
     assert find_repository(tmp_path) is None
 
 
+def test_a_tree_with_a_broken_mark_is_none_of_the_repository_around_it(repo: GitTrees) -> None:
+    (repo.checkout / "docs" / ".git").write_text("gitdir: /not/there\n")
+    assert find_repository(repo.checkout / "docs") is None
+
+
 def test_the_environment_points_nowhere_else(
     repo: GitTrees, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

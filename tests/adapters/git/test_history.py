@@ -59,9 +59,9 @@ async def test_an_identity_of_the_environment_is_enough(repo: GitTrees) -> None:
 
 async def test_a_broken_config_is_called_that(repo: GitTrees) -> None:
     (repo.checkout / ".git" / "config").write_bytes(b"[core\n")
-    with pytest.raises(UpstreamError, match="config"):
+    with pytest.raises(UpstreamError, match="bad config line"):
         await repo.history.check_ready()
-    with pytest.raises(UpstreamError, match="config"):
+    with pytest.raises(UpstreamError, match="bad config line"):
         await repo.history.resolve("HEAD")
 
 

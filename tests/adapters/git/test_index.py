@@ -19,6 +19,9 @@ def test_a_flag_is_seen_wherever_it_is(repo: GitTrees, version: str, flag: str, 
     blob = repo.git("rev-parse", f"{repo.base}:calc.py")
     for path in (*NAMES, LONG):
         repo.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+    for announced in ("0", "00", "000", "0000", "00000", "000000", "0000000", "00000000"):
+        (repo.checkout / announced).touch()
+        repo.git("add", "--intent-to-add", announced)
     repo.git("update-index", "--index-version", version)
     index = repo.checkout / ".git" / "index"
     assert not hides_entries(index.read_bytes(), 40)

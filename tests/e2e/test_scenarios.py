@@ -477,3 +477,17 @@ def test_a_run_on_a_path_with_spaces_works(tmp_path: Path) -> None:
     world.make_repository({"calc.py": "1\n"})
     assert world.agl("init", "--no-build").status == 0
     assert world.agl(*prepared(world)).status == 0
+
+
+def test_i3_reports_that_never_fit_have_an_end(world: World) -> None:
+    """The script hands in nonsense without end; the step fails after a few of them."""
+    nonsense = {"calls": [{"tool": "hand_in", "arguments": {"wrong": 1}}]}
+    (world.folder / "script.json").write_text(script({"report": [nonsense] * 50}))
+    flow = Path(__file__).parent / "flow_of_twenty.py"
+    source = flow.read_text().replace("range(10)", "(7,)")
+    (world.folder / "flow.py").write_text(source)
+    model = f"scripted:{world.folder}/script.json"
+    done = world.agl("run", str(world.folder / "flow.py"), "-n", "x", "--script", model)
+    assert done.status in (6, 9), done.err
+    assert done.err.count("hand_in failed") <= 10
+    assert [entry["name"] for entry in world.entries("x")] == ["write7"]

@@ -55,7 +55,8 @@ def work_tool(
     async def handler(arguments: object) -> ToolAnswer:
         problems = _problems(fields, arguments)
         if problems or not isinstance(arguments, Mapping):
-            return ToolAnswer(f"{name}: {'; '.join(problems)}", is_error=True)
+            said = f"{name}: {'; '.join(problems)}"
+            return ToolAnswer(said, is_error=True, arguments_fit=False)
         given = {field.name: arguments.get(field.name, field.default) for field in fields}
         try:
             return ToolAnswer(await act(Arguments(given)))

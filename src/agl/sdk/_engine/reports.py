@@ -126,4 +126,5 @@ def agent_tools(
 
 def _refused(problems: tuple[str, ...]) -> ToolAnswer:
     listed = "\n".join(f"- {problem}" for problem in problems)
-    return ToolAnswer(f"Not taken. Correct this and call again:\n{listed}", is_error=True)
+    said = f"Not taken. Correct this and call again:\n{listed}"
+    return ToolAnswer(said, is_error=True, arguments_fit=False)

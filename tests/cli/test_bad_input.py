@@ -267,6 +267,18 @@ def test_a_broken_record_is_named_and_does_not_hide_the_others(
     assert "run.json" in message
 
 
+@pytest.mark.parametrize("place", ["projects/calc/runs/one/run.json", "locks/calc/one.lock"])
+def test_what_cannot_be_opened_does_not_hide_the_other_runs(
+    project: Path, home: Path, agl: Agl, flow: str, model: str, place: str
+) -> None:
+    agl("run", flow, "-n", "one", "--model", model)
+    agl("run", flow, "-n", "two", "--model", model)
+    (home / place).unlink()
+    (home / place).symlink_to(home / place)  # a loop, which also root cannot open
+    states = {run["label"]: run["state"] for run in agl("list", "--json").json["runs"]}
+    assert states == {"one": "unreadable", "two": "finished"}
+
+
 def test_a_flag_of_a_workflow_that_is_agls_own_is_refused(
     project: Path, tmp_path: Path, agl: Agl
 ) -> None:

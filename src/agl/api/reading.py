@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agl.api.projects import find
 from agl.config import container
 from agl.config.settings import Settings
-from agl.ports.errors import CorruptDocument, InputError, NewerFormat, NotFoundError
+from agl.ports.errors import InputError, NewerFormat, NotFoundError, UpstreamError
 from agl.ports.ids import Label, ProjectName, Scope, collision_key
 from agl.ports.ledger import (
     Outcome,
@@ -150,7 +150,7 @@ async def run(services: Services, label: Label) -> Details:
         base=record.base,
         head=chain.tip,
         branch_at=await services.history.tip(record.branch),
-        tree=tree if tree.is_dir() else None,
+        tree=tree,
         bare=services.checkout is None,
         epoch=epoch,
         params=record.params,
@@ -181,11 +181,11 @@ def _summary(store: Store, locks: Locks, project: ProjectName, name: str) -> Sum
         ended = store.read((*folder, "outcome"))
         where = "/".join((*folder, "outcome.json"))
         outcome = None if ended is None else outcome_from_json(ended, where)
+        return _of(record, outcome, locks, project)
     except InputError:  # a folder that no label names is no run
         return None
-    except (CorruptDocument, NewerFormat) as error:
+    except (UpstreamError, NewerFormat) as error:
         return Summary(name, "unreadable", message=str(error))
-    return _of(record, outcome, locks, project)
 
 
 def _of(record: RunRecord, outcome: Outcome | None, locks: Locks, project: ProjectName) -> Summary:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.conftest import Agl
+
 AGL = [sys.executable, "-m", "agl"]
 FLOW = '''
 import os, subprocess, sys, time
@@ -60,23 +62,29 @@ def talk(tmp_path: Path, project: Path) -> str:
     return str(tmp_path / "talk.py")
 
 
-def agl(*words: str) -> subprocess.CompletedProcess[str]:
+def called(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*AGL, *words], capture_output=True, text=True, check=False)
 
 
 def test_run_and_resume_answer_one_document(talk: str) -> None:
     for words in (["run", talk, "-n", "one", "--json"], ["resume", "one", "--json"]):
-        done = agl(*words)
+        done = called(*words)
         assert json.loads(done.stdout)["outcome"] == "finished", done.stdout
         assert "printed at import" in done.stderr
         assert "child at import" in done.stderr
-    assert "printed in the workflow" in agl("run", talk, "-n", "two").stderr
+    assert "printed in the workflow" in called("run", talk, "-n", "two").stderr
+
+
+def test_it_is_told_in_order_and_not_at_the_end(talk: str, agl: Agl) -> None:
+    said = agl("run", talk, "-n", "one", "--json")
+    assert said.json["outcome"] == "finished"
+    assert said.err.index("printed at import") < said.err.index(" started")
 
 
 def test_help_and_workflows_answer_themselves_alone(talk: str) -> None:
-    assert agl("workflows", talk).stdout.startswith(f"{talk}:talk (version 1)")
-    assert agl("run", talk, "--help").stdout.startswith("usage: ")
-    assert json.loads(agl("workflows", talk, "--json").stdout)["name"] == f"{talk}:talk"
+    assert called("workflows", talk).stdout.startswith(f"{talk}:talk (version 1)")
+    assert called("run", talk, "--help").stdout.startswith("usage: ")
+    assert json.loads(called("workflows", talk, "--json").stdout)["name"] == f"{talk}:talk"
 
 
 def test_a_signal_still_answers_on_standard_output(talk: str, project: Path) -> None:

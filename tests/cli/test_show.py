@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from fcntl import ioctl
 from pathlib import Path
 
@@ -163,12 +164,15 @@ def test_times_are_utc_wherever_one_is(
     agl: Agl, project: Path, flow: str, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
     agl("run", flow, "-n", "one", "--model", model)
     created = agl("list", "--json").json["runs"][0]["created"]
     assert created.endswith("+00:00")
     told = f"{created[:10]} {created[11:16]} UTC"
     assert fact(agl("show", "one").out, "begun") == told
     assert told in agl("list").out
+    monkeypatch.delenv("TZ")
+    time.tzset()
 
 
 def test_a_list_is_as_wide_as_the_terminal(project: Path, agl: Agl, flow: str, model: str) -> None:

@@ -150,7 +150,7 @@ async def run(services: Services, label: Label) -> Details:
         base=record.base,
         head=chain.tip,
         branch_at=await services.history.tip(record.branch),
-        tree=tree,
+        tree=tree if tree.is_dir() else None,
         bare=services.checkout is None,
         epoch=epoch,
         params=record.params,

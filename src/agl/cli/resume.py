@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agl.cli import events
 from agl.cli.answers import read_answers
 from agl.cli.context import Context
 from agl.cli.page import Page
@@ -19,12 +20,17 @@ def answer(argv: list[str], context: Context) -> Page:
     parser.add_argument(
         "--answers", metavar="FILE", help="JSON object: a question's key or title → its answer"
     )
+    events.add_flag(parser)
     args = parser.parse(argv)
     label, answers = Label(args.label), read_answers(args.answers)
 
     from agl.api import runs, workflows
 
     services = context.services(label)
-    work = runs.resume(services, workflows.load, label, again=args.again, answers=answers)
+    lines = events.lines_to(args.events, as_json=context.as_json)
+    work = runs.resume(
+        services, workflows.load, label, again=args.again, answers=answers, emit=lines
+    )
     report = context.finish(work, resumes=f"agl resume {label}")
-    return page_of_report(report, bare=services.checkout is None)
+    page = page_of_report(report, bare=services.checkout is None)
+    return page if lines is None else lines.end(page)

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from agl.cli import events
 from agl.cli.answers import read_answers
 from agl.cli.context import Context
 from agl.cli.page import Page
@@ -41,9 +42,13 @@ def answer(argv: list[str], context: Context) -> Page:
         params = params_from(args, loaded)
     context.register()
     services = context.services(label)
-    work = runs.run(services, loaded, label, params, base_ref=args.base_ref, answers=answers)
+    lines = events.lines_to(args.events, as_json=context.as_json)
+    work = runs.run(
+        services, loaded, label, params, base_ref=args.base_ref, answers=answers, emit=lines
+    )
     report = context.finish(work, resumes=f"agl resume {label}")
-    return page_of_report(report, bare=services.checkout is None)
+    page = page_of_report(report, bare=services.checkout is None)
+    return page if lines is None else lines.end(page)
 
 
 def _parser(description: str, *, label_required: bool) -> Parser:
@@ -66,6 +71,7 @@ def _parser(description: str, *, label_required: bool) -> Parser:
     parser.add_argument(
         "--answers", metavar="FILE", help="JSON object: a question's key or title → its answer"
     )
+    events.add_flag(parser)
     return parser
 
 

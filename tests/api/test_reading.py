@@ -154,7 +154,7 @@ async def test_what_killed_attempts_cost_counts(world: InMemory, ledger: Ledger)
     ledger.write_entry(Scope(world.services.project, LABEL), entry(world, 1, base, base))
     for attempt, tokens in (("attempt-1", 10), ("killed", 5)):
         ledger.write_spending(
-            Spending(attempt, "", "writer", 1, "m", Usage(tokens, 0, 0, 0.1), NOW, NOW)
+            Spending(attempt, "", "writer", 1, 1, "m", Usage(tokens, 0, 0, 0.1), NOW, NOW)
         )
     details = await reading.run(world.services, LABEL)
     assert details.spent.input_tokens == 15

@@ -471,7 +471,9 @@ VALUES: dict[type, st.SearchStrategy[Any]] = {
         some,
         optional,
     ),
-    Spending: st.builds(Spending, texts, texts, texts, counts, texts, usages, moments, moments),
+    Spending: st.builds(
+        Spending, texts, texts, texts, counts, counts, texts, usages, moments, moments
+    ),
 }
 documents = pytest.mark.parametrize("kind", list(CODECS), ids=lambda kind: kind.__name__)
 
@@ -485,7 +487,7 @@ def written(kind: type) -> Mapping[str, Any]:
         Epoch: Epoch(1, "s", {}, now),
         Entry: Entry(Kind.STEP, "n", 1, 1, "f", 0, None, "a", "b", now, now),
         Outcome: Outcome(OutcomeKind.FAILED, 1, "m", "h", now, "landed"),
-        Spending: Spending("a", "", "s", 1, "m", Usage(), now, now),
+        Spending: Spending("a", "", "s", 1, 1, "m", Usage(), now, now),
     }
     document: Mapping[str, Any] = json.loads(json.dumps(encode(sample[kind])))
     return document

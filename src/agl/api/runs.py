@@ -286,11 +286,8 @@ def _was_in_a_step(ledger: Ledger, entries: tuple[Entry, ...]) -> bool:
     """Whether an attempt was cut off after the last entry that took the tree's turn. Answers and
     records take none, so they say nothing about the tree."""
     recorded = {attempt for entry in entries for attempt in entry.attempts}
-    last = max((entry.finished for entry in entries if entry.kind in ON_CHAIN), default=None)
-    return any(
-        one.attempt not in recorded and (last is None or one.updated >= last)
-        for one in ledger.spendings()
-    )
+    last = max((entry.number for entry in entries if entry.kind in ON_CHAIN), default=0)
+    return any(one.attempt not in recorded and one.begun > last for one in ledger.spendings())
 
 
 def _already_finished(record: RunRecord, outcome: Outcome) -> Report:

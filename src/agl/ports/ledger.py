@@ -117,12 +117,13 @@ class Outcome:
 @dataclass(frozen=True, slots=True)
 class Spending:
     """What one attempt of a step used so far, so that a killed attempt still counts. `nth`: which
-    step of that name in its scope."""
+    step of that name in its scope. `begun`: the scope's next number when it began."""
 
     attempt: str
     namespace: str
     step: str
     nth: int
+    begun: int
     model: str
     usage: Usage
     started: datetime
@@ -290,6 +291,7 @@ def spending_to_json(spending: Spending) -> Document:
         "namespace": spending.namespace,
         "step": spending.step,
         "nth": spending.nth,
+        "begun": spending.begun,
         "model": spending.model,
         "usage": usage_to_json(spending.usage),
         "started": text_of(spending.started),
@@ -304,6 +306,7 @@ def spending_from_json(document: Document, where: str) -> Spending:
         namespace=read.text("namespace"),
         step=read.text("step"),
         nth=read.whole("nth"),
+        begun=read.whole("begun"),
         model=read.text("model"),
         usage=read.usage("usage"),
         started=read.moment("started"),

@@ -50,7 +50,7 @@ class Ledger:
 
     def record(self) -> RunRecord | None:
         """Raises CorruptDocument or NewerFormat when it is there and cannot be used."""
-        return self._read((*self._folder, "run"), run_from_json)
+        return self._needed((*self._folder, "run"), run_from_json)
 
     def write_record(self, record: RunRecord) -> None:
         self._store.write((*self._folder, "run"), run_to_json(record))
@@ -75,7 +75,8 @@ class Ledger:
 
     def epochs(self) -> tuple[Epoch, ...]:
         folder = (*self._folder, "epochs")
-        found = [self._read((*folder, name), epoch_from_json) for name in self._store.names(folder)]
+        places = [(*folder, name) for name in self._store.names(folder)]
+        found = [self._needed(place, epoch_from_json) for place in places]
         return tuple(sorted((one for one in found if one), key=lambda epoch: epoch.number))
 
     def write_epoch(self, epoch: Epoch) -> None:
@@ -137,6 +138,14 @@ class Ledger:
 
     def _addresses(self, folder: Address) -> list[Address]:
         return [(*folder, name) for name in self._store.names(folder)]
+
+    def _needed(self, address: Address, decode: Callable[[Document, str], T]) -> T | None:
+        """A document without which the run cannot go on."""
+        try:
+            return self._read(address, decode)
+        except CorruptDocument as error:
+            hint = f"`agl clear {self._folder[-1]}` takes the run away and keeps its work"
+            raise CorruptDocument(f"{error}; {hint}") from error
 
     def _read(self, address: Address, decode: Callable[[Document, str], T]) -> T | None:
         document = self._store.read(address)

@@ -117,6 +117,7 @@ class _Attempt:
         self._id = uuid.uuid4().hex
         self._namespace = "/".join(scope.scope.path)
         self._nth = scope.nth(asked.name)
+        self._begun = scope.chain.next_number
         self._try = scope.run.next_try(self._namespace, asked.name, self._nth)
         self._report = Report(call.role.reporting)
         self._started = self._run.services.clock.now()
@@ -211,6 +212,8 @@ class _Attempt:
     ) -> Entry:
         """From the agent's last word to the entry; no cancellation gets in between."""
         keeping = Keeping(self._scope.scope, f"left by step {self._asked.name!r}")
+        for one in self._run.services.processes.standing_in(tree.path):
+            self._warn(f"process {one.pid} ({one.command}) stands in the tree and was left alone")
         head = start
         if self._call.message is not None:
             head = await tree.commit_all(start, self._call.message, keeping)
@@ -279,6 +282,7 @@ class _Attempt:
             namespace=self._namespace,
             step=self._asked.name,
             nth=self._nth,
+            begun=self._begun,
             model=str(self._call.model),
             usage=self._usage,
             started=self._started,

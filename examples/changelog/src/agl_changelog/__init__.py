@@ -1,0 +1,1 @@
+"""An AGL workflow that writes a changelog entry."""

@@ -23,6 +23,7 @@ COMMANDS = {
     "list": "list the runs of this repository",
     "show": "show a run: its steps, what they cost, what to type next",
     "recover": "list what was set aside, or bring it back as a branch",
+    "doctor": "say what is missing on this machine, and what to type for it",
     "demo": "see it work: a failing test repaired offline, with a kill in the middle",
 }
 

@@ -1,0 +1,79 @@
+"""What is missing on this machine, and what to type for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agl.api import projects
+from agl.config import container
+from agl.config.settings import resolve
+from agl.ports.errors import AglError
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at. `said` is what was found, or what is wrong and what to type."""
+
+    name: str
+    ok: bool
+    said: str
+
+
+async def doctor(environ: Mapping[str, str], home: str | None, here: Path) -> tuple[Check, ...]:
+    """Looks at all that a run needs here, and goes on after what is missing. Makes nothing that
+    stays."""
+
+    async def settings() -> str:
+        found = resolve(environ, home)
+        _write_once(found.home)
+        return str(found.home)
+
+    async def git() -> str:
+        repository = container.find_repository(here)
+        await container.history(repository).check_ready()
+        return f"ready in {str(repository.top or repository.common_dir)!r}"
+
+    async def project() -> str:
+        known, _ = projects.find(resolve(environ, home), here)
+        return f"{known.name}, checked with {known.build or 'no build'}"
+
+    async def trees() -> str:
+        found = resolve(environ, home)
+        known, _ = projects.find(found, here)
+        folder = known.trees(found)
+        _write_once(folder)
+        return str(folder)
+
+    version = ".".join(map(str, sys.version_info[:3]))
+    checks = [Check("Python", True, version)]
+    looks: dict[str, Callable[[], Awaitable[str]]] = {
+        "home": settings,
+        "git": git,
+        "project": project,
+        "trees": trees,
+    }
+    for name, look in looks.items():
+        checks.append(await _check(name, look))
+    return tuple(checks)
+
+
+async def _check(name: str, look: Callable[[], Awaitable[str]]) -> Check:
+    try:
+        return Check(name, True, await look())
+    except AglError as error:
+        return Check(name, False, str(error))
+    except OSError as error:
+        where = f"{error.filename!r}: " if error.filename else ""
+        return Check(name, False, f"{where}{error.strerror}; `chmod u+rwx` it, or choose another")
+
+
+def _write_once(folder: Path) -> None:
+    """Raises OSError when nothing could be written in the folder, or where it would be made."""
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    with tempfile.TemporaryFile(dir=there):
+        pass

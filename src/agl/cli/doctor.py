@@ -1,0 +1,21 @@
+"""`agl doctor`."""
+
+from __future__ import annotations
+
+from agl.cli.context import Context
+from agl.cli.page import Page, plain
+from agl.cli.parsing import Parser
+from agl.ports.errors import UpstreamError
+
+
+def answer(argv: list[str], context: Context) -> Page:
+    Parser("doctor", "Says what is missing on this machine, and what to type for it.").parse(argv)
+
+    from agl.api.doctor import doctor
+
+    checks = context.finish(doctor(context.environ, context.home, context.here))
+    lines = [f"{'ok ' if one.ok else 'no '} {one.name:8} {one.said}" for one in checks]
+    missing = [one.name for one in checks if not one.ok]
+    notes = f"agl: missing: {', '.join(missing)}" if missing else ""
+    code = UpstreamError.exit_code if missing else 0
+    return Page({"checks": plain(checks)}, "\n".join(lines), notes, code)

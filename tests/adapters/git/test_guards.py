@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,19 @@ async def test_a_shallow_file_is_seen(repo: GitTrees) -> None:
     assert (await repo.guards.read(())).shallow != before.shallow
 
 
+@pytest.mark.parametrize("key", ["core.bare", "core.worktree"])
+async def test_a_repair_can_be_typed_where_a_folder_has_a_blank(tmp_path: Path, key: str) -> None:
+    place = tmp_path / "it's here"
+    place.mkdir()
+    repo = GitTrees(place)
+    repo.git("config", key, "true" if key == "core.bare" else str(tmp_path))
+    broken = (await repo.guards.read(())).broken_config
+    assert broken is not None
+    _type_what_is_said(repo, broken)
+    assert (await repo.guards.read(())).broken_config is None
+
+
 def _type_what_is_said(repo: GitTrees, sentence: str) -> None:
-    words = sentence.split("`")[1].split()
+    words = shlex.split(sentence.split("`")[1])
     assert words[0] == "git"
     repo.git(*words[1:], cwd=repo.place)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
+from agl.adapters.git.discovery import main_tree
 from agl.adapters.git.refs import HEADS, Refs
 from agl.adapters.git.runner import Git
 from agl.ports.errors import StateError, UpstreamError
@@ -20,8 +22,7 @@ async def check_label(git: Git, repository: Repository, trees_root: Path, label:
 
 def check_trees_root(repository: Repository, trees_root: Path) -> None:
     """Refuses a root that cannot be written or lies in the repository; makes nothing."""
-    main = repository.common_dir.parent if repository.common_dir.name == ".git" else None
-    for inside in (repository.common_dir, repository.top, main):
+    for inside in (repository.common_dir, repository.top, main_tree(repository.common_dir)):
         if inside is not None and trees_root.is_relative_to(inside):
             raise StateError(
                 f"the trees root {str(trees_root)!r} lies inside the repository {str(inside)!r}; "
@@ -45,9 +46,10 @@ async def _check_branches(git: Git, repository: Repository, label: Label) -> Non
         branch = ref.removeprefix(HEADS)
         parts = branch.removeprefix("agl/").removeprefix("_work/").split("/")
         if collision_key(parts[0]) == collision_key(label):
+            names = shlex.join([branch, f"old/{branch}"])
             raise StateError(
                 f"branch {branch!r} is in the way of a new run {str(label)!r}; "
-                f"`git branch -m {branch} old/{branch}` keeps it under another name"
+                f"`git branch -m {names}` keeps it under another name"
             )
 
 
@@ -59,7 +61,8 @@ async def _check_fetch(git: Git, repository: Repository) -> None:
         key, _, refspec = entry.partition("\n")
         if refspec.rpartition(":")[2] == "refs/*":
             remote = key.removeprefix("remote.").removesuffix(".fetch")
+            only = f"+refs/heads/*:refs/remotes/{remote}/*"
             raise StateError(
                 f"a fetch from {remote!r} mirrors every ref ({refspec!r}) and would delete AGL's; "
-                f"`git config {key} '+refs/heads/*:refs/remotes/{remote}/*'` ends that"
+                f"`git config {shlex.join([key, only])}` ends that"
             )

@@ -16,10 +16,8 @@ def find_repository(start: Path) -> Repository | None:
         entry = folder / ".git"
         if os.path.lexists(entry):
             git_dir = git_dir_of(folder)
-            if git_dir is not None and entry.is_file() and _is_bare(git_dir):
-                return Repository(git_dir, None)
             if git_dir is not None:
-                return Repository(common_dir_of(git_dir), folder)
+                return Repository(common_dir_of(git_dir), folder if _has_tree(git_dir) else None)
             if entry.is_file():
                 return None
         if _is_git_dir(folder):
@@ -44,19 +42,35 @@ def common_dir_of(git_dir: Path) -> Path:
     return pointer(git_dir / "commondir") or git_dir
 
 
+def main_tree(common_dir: Path) -> Path | None:
+    """The working tree around a directory called `.git`, or None where there is none."""
+    return common_dir.parent if common_dir.name == ".git" and _has_tree(common_dir) else None
+
+
 def pointer(file: Path, prefix: str = "") -> Path | None:
-    """The resolved path that a file of one line holds, read from the file's own folder."""
+    """The path that a file of one line holds, read from the file's own folder and resolved."""
+    path = named(file, prefix)
+    return None if path is None else Path(os.path.realpath(path))
+
+
+def named(file: Path, prefix: str = "") -> Path | None:
+    """The same as it is written: symbolic links stay."""
     try:
         text = os.fsdecode(file.read_bytes()).rstrip("\r\n")
     except OSError:
         return None
     if not text.startswith(prefix) or text == prefix:
         return None
-    return Path(os.path.realpath(file.parent / text.removeprefix(prefix)))
+    return file.parent / text.removeprefix(prefix)
+
+
+def _has_tree(git_dir: Path) -> bool:
+    """Whether the folder around is a working tree. An index tells of one, also where an agent set
+    core.bare; `git clone --bare URL .git` makes none."""
+    return (git_dir / "index").exists() or not _is_bare(git_dir)
 
 
 def _is_bare(git_dir: Path) -> bool:
-    """Whether the repository that a `.git` file points at is one without a working tree."""
     try:
         config = (git_dir / "config").read_text("utf-8", "replace")
     except OSError:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from pathlib import Path
 
-from agl.adapters.git.discovery import git_dir_of
+from agl.adapters.git.discovery import git_dir_of, main_tree
 from agl.adapters.git.refs import HEADS, Refs
 from agl.adapters.git.runner import Git
 from agl.ports.guards import Guards, Reading
@@ -57,15 +58,18 @@ class GitGuards(Guards):
             return f"git cannot read {file!r}; repair it with `git config --edit` or an editor"
         rows = [entry.partition("\n") for entry in answer.text.split("\0") if entry]
         values = {key: value if equals else "true" for key, equals, value in rows}
-        if self._common.name == ".git" and values.get("core.bare", "").lower() in _TRUE:
+        if main_tree(self._common) is None:
+            return None
+        git_dir = shlex.quote(str(self._common))
+        if values.get("core.bare", "").lower() in _TRUE:
             return (
                 f"core.bare is true in {file!r}, so that git sees no working tree; "
-                f"`git --git-dir={self._common} config core.bare false` repairs it"
+                f"`git --git-dir={git_dir} config core.bare false` repairs it"
             )
-        if self._common.name == ".git" and "core.worktree" in values:
+        if "core.worktree" in values:
             return (
                 f"core.worktree is {values['core.worktree']!r} in {file!r}, for every tree; "
-                f"`git --git-dir={self._common} config --unset-all core.worktree` repairs it"
+                f"`git --git-dir={git_dir} config --unset-all core.worktree` repairs it"
             )
         return None
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agl.adapters.git.discovery import common_dir_of, git_dir_of, pointer
+from agl.adapters.git.discovery import common_dir_of, git_dir_of, main_tree, named, pointer
 from agl.adapters.git.refs import HEADS
 from agl.ports.errors import StateError, TreeVanished
 from agl.ports.history import Repository
@@ -44,7 +45,8 @@ class Registration:
     @property
     def is_marked(self) -> bool:
         """Whether the tree's `.git` file points back here."""
-        return pointer(self.folder / ".git", "gitdir: ") == self.git_dir
+        mark = self.folder / ".git"
+        return not mark.is_symlink() and pointer(mark, "gitdir: ") == self.git_dir
 
     @property
     def half_made(self) -> bool:
@@ -67,9 +69,9 @@ def registrations(common_dir: Path) -> Iterator[Registration]:
     except OSError:
         return
     for git_dir in entries:
-        mark = pointer(git_dir / "gitdir")
+        mark = named(git_dir / "gitdir")
         if mark is not None:
-            yield Registration(Path(os.path.realpath(git_dir)), mark.parent)
+            yield Registration(Path(os.path.realpath(git_dir)), Path(os.path.realpath(mark.parent)))
 
 
 def registration_of(common_dir: Path, folder: Path) -> Registration | None:
@@ -80,7 +82,7 @@ def registration_of(common_dir: Path, folder: Path) -> Registration | None:
 def checked_out_at(repository: Repository, branch: str) -> Path | None:
     """The tree that has the branch checked out, or is in the middle of a rebase of it."""
     common_dir = repository.common_dir
-    main = common_dir.parent if common_dir.name == ".git" else repository.top
+    main = main_tree(common_dir) or repository.top
     if main is not None and git_dir_of(main) == common_dir and branch in _branches_of(common_dir):
         return main
     return next((one.folder for one in registrations(common_dir) if branch in one.branches), None)
@@ -96,7 +98,7 @@ def refuse_elsewhere(repository: Repository, scope: Scope, own: Path) -> None:
     if elsewhere is not None and elsewhere != own:
         raise StateError(
             f"branch {scope.branch!r} is checked out at {str(elsewhere)!r}; "
-            f"`git -C {elsewhere} checkout --detach` frees it"
+            f"`git -C {shlex.quote(str(elsewhere))} checkout --detach` frees it"
         )
 
 

@@ -194,3 +194,11 @@ async def test_nothing_outside_the_trees_root_is_touched(repo: GitTrees, tmp_pat
     await repo.kept.purge(SCOPE.label, None)
     assert files_below(outside) == {"file.txt": b"x"}
     shutil.rmtree(repo.trees_root)
+
+
+async def test_clearing_a_branch_that_leads_to_another_leaves_that_one(repo: GitTrees) -> None:
+    await repo.provider.open(SCOPE, repo.base)
+    repo.git("symbolic-ref", f"refs/heads/{SCOPE.branch}", "refs/heads/main")
+    await repo.provider.clear((SCOPE,))
+    assert await repo.history.tip("main") == repo.base
+    assert await repo.history.tip(SCOPE.branch) is None

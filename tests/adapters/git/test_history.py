@@ -65,6 +65,12 @@ async def test_a_broken_config_is_called_that(repo: GitTrees) -> None:
         await repo.history.resolve("HEAD")
 
 
+@pytest.mark.parametrize("ref", ["@{u}", "config", "main@{upstream}"])
+async def test_a_name_of_no_commit_is_the_persons_matter(repo: GitTrees, ref: str) -> None:
+    with pytest.raises(InputError, match="names no commit"):
+        await repo.history.resolve(ref)
+
+
 async def test_odd_names_are_told_as_they_are(repo: GitTrees) -> None:
     """Scenario A23."""
     names = ["a b", 'quo"te', "tab\t", "new\nline", "ümlaut"]

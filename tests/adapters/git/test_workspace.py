@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
 
 from adapters.git.hands import GitTrees
 from agl.adapters.git.workspace import GitWorkspace
-from agl.ports.errors import TreeVanished, UpstreamError
+from agl.ports.errors import StateError, TreeVanished, UpstreamError
 from agl.testing.contracts.trees import (
     BASE_FILES,
     KEEPING,
@@ -431,6 +432,38 @@ async def test_names_that_are_not_utf_8_survive(repo: GitTrees) -> None:
     assert (await repo.history.files(head))[name] == b"odd"
     await tree.restore(repo.base, KEEPING)
     assert await rests_at(repo, tree, repo.base)
+
+
+async def _end(tree: GitWorkspace, ending: str, at: str) -> None:
+    if ending == "commit":
+        await tree.commit_all(at, "step", KEEPING)
+    else:
+        await tree.restore(at, KEEPING)
+
+
+@pytest.mark.parametrize("ending", ["commit", "restore"])
+@pytest.mark.parametrize("how", ["symbolic-ref", "link"])
+async def test_a_branch_that_leads_to_another_is_refused(
+    repo: GitTrees, how: str, ending: str
+) -> None:
+    tree = await opened(repo)
+    ref = repo.repository.common_dir / "refs" / "heads" / SCOPE.branch
+    if how == "link":
+        ref.unlink()
+        ref.symlink_to("refs/heads/main")
+    else:
+        repo.git("symbolic-ref", f"refs/heads/{SCOPE.branch}", "refs/heads/main")
+    (tree.path / "new.txt").write_bytes(b"new")
+    with pytest.raises(StateError, match="'refs/heads/main'") as refused:
+        await _end(tree, ending, repo.base)
+    assert (tree.path / "new.txt").read_bytes() == b"new"
+    assert await repo.history.tip("main") == repo.base
+    words = shlex.split(str(refused.value).split("`")[1])
+    repo.git(*words[1:])
+    head = await tree.commit_all(repo.base, "step", KEEPING)
+    assert head != repo.base
+    assert await repo.history.tip("main") == repo.base
+    assert await rests_at(repo, tree, head)
 
 
 @pytest.mark.parametrize("name", ["gitdir", "commondir"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -61,6 +63,48 @@ async def test_a_tree_that_points_elsewhere_is_not_ours(repo: GitTrees) -> None:
         await repo.another_provider().open(SCOPE, repo.base)
 
 
+async def test_what_a_vanished_tree_had_staged_is_kept(repo: GitTrees) -> None:
+    tree = await repo.provider.open(SCOPE, repo.base)
+    (tree.path / "staged.txt").write_bytes(b"staged")
+    repo.git("add", "staged.txt", cwd=tree.path)
+    shutil.rmtree(tree.path)
+    await repo.another_provider().open(SCOPE, repo.base)
+    (item,) = await repo.kept.items()
+    assert item.folder is not None
+    was = item.folder.with_name(item.folder.name + "@git")
+    listed = repo.git(
+        "ls-files", "--stage", "staged.txt", env={"GIT_INDEX_FILE": str(was / "index")}
+    )
+    assert repo.git("cat-file", "blob", listed.split()[1]) == "staged"
+
+
+@pytest.mark.parametrize("what", ["a file", "a link", "a mark that is a link", "a dead link"])
+async def test_what_stands_in_the_place_of_a_tree_moves_with_what_is_said(
+    repo: GitTrees, what: str
+) -> None:
+    tree = await repo.provider.open(SCOPE, repo.base)
+    away = tree.path.with_name("elsewhere")
+    if what == "a mark that is a link":
+        (tree.path / ".git").rename(away)
+        (tree.path / ".git").symlink_to(away)
+    else:
+        tree.path.rename(away)
+    if what == "a file":
+        tree.path.write_bytes(b"precious")
+    elif what == "a link":
+        tree.path.symlink_to(repo.checkout)
+    elif what == "a dead link":
+        tree.path.symlink_to("nothing")
+    with pytest.raises(StateError, match="not a tree of") as refused:
+        await repo.another_provider().open(SCOPE, repo.base)
+    words = shlex.split(str(refused.value).split("`")[1])
+    assert words[0] == "mv"
+    Path(words[1]).rename(words[2])
+    tree = await repo.another_provider().open(SCOPE, repo.base)
+    assert files_below(tree.path) == BASE_FILES
+    assert os.path.lexists(words[2])
+
+
 async def test_a_half_made_tree_is_made_again(repo: GitTrees) -> None:
     tree = await repo.provider.open(SCOPE, repo.base)
     git_dir = Path(repo.git("rev-parse", "--absolute-git-dir", cwd=tree.path))
@@ -71,13 +115,20 @@ async def test_a_half_made_tree_is_made_again(repo: GitTrees) -> None:
     assert (await tree.state()).clean
 
 
-async def test_a_branch_checked_out_elsewhere_frees_with_what_is_said(repo: GitTrees) -> None:
+@pytest.mark.parametrize("name", ["here", "it's here"])
+async def test_a_branch_checked_out_elsewhere_frees_with_what_is_said(
+    tmp_path: Path, name: str
+) -> None:
     """Scenario A5."""
+    (tmp_path / name).mkdir()
+    repo = GitTrees(tmp_path / name)
     repo.branch_in(repo.checkout, SCOPE.branch)
     with pytest.raises(StateError) as refused:
         await repo.provider.open(SCOPE, repo.base)
-    assert f"git -C {repo.checkout} checkout --detach" in str(refused.value)
-    repo.detach_in(repo.checkout)
+    assert shlex.join(["git", "-C", str(repo.checkout), "checkout", "--detach"]) in str(
+        refused.value
+    )
+    _type_what_is_said(repo, refused.value)
     assert (await (await repo.provider.open(SCOPE, repo.base)).state()).attached
 
 
@@ -163,15 +214,17 @@ async def test_a_creation_that_fails_leaves_nothing(repo: GitTrees) -> None:
     assert not repo.trees_root.exists()
 
 
-async def test_a_bare_repository_has_trees(repo: GitTrees, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["bare.git", "proj/.git"])
+async def test_a_bare_repository_has_trees(repo: GitTrees, tmp_path: Path, name: str) -> None:
     """Scenario A13."""
-    bare = tmp_path / "bare.git"
+    bare = tmp_path / name
     repo.git("clone", "--quiet", "--bare", str(repo.checkout), str(bare))
     for key, value in IDENTITY.items():
         repo.git("config", f"user.{key}", value, cwd=bare)
-    linked = tmp_path / "linked"
+    linked = bare.parent / "linked"
     repo.git("worktree", "add", "--quiet", str(linked), "main", cwd=bare)
-    for start, top in ((bare, None), (linked, linked)):
+    around = bare.parent if bare.name == ".git" else bare
+    for start, top in ((around, None), (linked, linked)):
         repo.connect(start)
         assert (repo.repository.common_dir, repo.repository.top) == (bare, top)
         await repo.history.check_ready()
@@ -240,7 +293,9 @@ async def test_a_branch_called_agl_is_freed_by_what_is_said(repo: GitTrees, pack
     await repo.provider.open(SCOPE, repo.base)
 
 
-@pytest.mark.parametrize("branch", ["agl/fix", "agl/Fix", "agl/fix/deep", "agl/_work/fix/left"])
+@pytest.mark.parametrize(
+    "branch", ["agl/fix", "agl/Fix", "agl/fix/deep", "agl/_work/fix/left", "agl/fix/it's"]
+)
 async def test_a_branch_in_the_way_is_freed_by_what_is_said(repo: GitTrees, branch: str) -> None:
     repo.git("branch", branch)
     with pytest.raises(StateError) as refused:
@@ -251,9 +306,12 @@ async def test_a_branch_in_the_way_is_freed_by_what_is_said(repo: GitTrees, bran
         await repo.provider.open(scope, repo.base)
 
 
-async def test_a_mirror_fetch_is_refused_until_what_is_said_was_done(repo: GitTrees) -> None:
-    repo.git("config", "remote.up.url", "/nowhere")
-    repo.git("config", "remote.up.fetch", "+refs/*:refs/*")
+@pytest.mark.parametrize("remote", ["up", "o'up"])
+async def test_a_mirror_fetch_is_refused_until_what_is_said_was_done(
+    repo: GitTrees, remote: str
+) -> None:
+    repo.git("config", f"remote.{remote}.url", "/nowhere")
+    repo.git("config", f"remote.{remote}.fetch", "+refs/*:refs/*")
     with pytest.raises(StateError) as refused:
         await repo.provider.check(SCOPE.label)
     _type_what_is_said(repo, refused.value)
@@ -261,8 +319,7 @@ async def test_a_mirror_fetch_is_refused_until_what_is_said_was_done(repo: GitTr
 
 
 def _type_what_is_said(repo: GitTrees, error: Exception) -> None:
-    command = str(error).split("`")[1]
-    words = [word.strip("'") for word in command.split()]
+    words = shlex.split(str(error).split("`")[1])
     assert words[0] == "git"
     repo.git(*words[1:])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agl.adapters.git.discovery import pointer
 from agl.adapters.git.keeping import keep_lost
-from agl.adapters.git.kept_folders import KeptFolders, move, registration_place
+from agl.adapters.git.kept_folders import KeptFolders, move, open_up, registration_place
 from agl.adapters.git.kept_refs import keep_tip
 from agl.adapters.git.reflog import moved_through
 from agl.adapters.git.refs import HEADS, Refs
@@ -43,6 +43,8 @@ class Clearing:
 
     async def clear(self, scopes: tuple[Scope, ...]) -> tuple[Cleared, ...]:
         for scope in scopes:
+            for each in (self._folder(scope).parent, self._folder(scope)):
+                open_up(each)
             refuse_elsewhere(self._repository, scope, self._folder(scope))
         self._finish_moves(scopes)
         cleared = [await self._clear(scope) for scope in scopes]
@@ -62,7 +64,7 @@ class Clearing:
             kept.append(await keep_tip(self._git, tip, keeping, self._clock.now()))
         moved = self._move(folder, registration, keeping)
         if tip is not None:
-            await self._git.run("update-ref", "-d", HEADS + scope.branch, tip)
+            await self._git.run("update-ref", "--no-deref", "-d", HEADS + scope.branch, tip)
         if folder.parent.is_dir() and not any(folder.parent.iterdir()):
             folder.parent.rmdir()
         unique = {item.name: item for item in kept}
@@ -84,15 +86,15 @@ class Clearing:
     ) -> Path | None:
         if registration is None and not folder.is_dir():
             return None
-        item = self._folders.new(keeping, self._clock.now())
-        assert item.folder is not None
-        moved = folder.is_dir()
-        if moved:
-            move(folder, item.folder)
-            _unmark(item.folder)
-        if registration is not None:
-            move(registration.git_dir, registration_place(item))
-        return item.folder if moved else None
+        with self._folders.place(keeping, self._clock.now()) as item:
+            assert item.folder is not None
+            moved = folder.is_dir()
+            if moved:
+                move(folder, item.folder)
+                _unmark(item.folder)
+            if registration is not None:
+                move(registration.git_dir, registration_place(item))
+            return item.folder if moved else None
 
     def _finish_moves(self, scopes: tuple[Scope, ...]) -> None:
         """Puts aside what a killed `clear` left: the mark in a moved folder, its registration."""

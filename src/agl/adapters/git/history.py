@@ -55,8 +55,7 @@ class GitHistory(History):
             )
             if answer.status == 0:
                 return answer.text
-            if "config" in answer.stderr:
-                raise UpstreamError(self._git.refusal("rev-parse", answer))
+            await self._git.run("rev-parse", "--git-dir")  # Fails where git could not even look.
         raise InputError(f"{ref!r} names no commit here; `git log --all --oneline` shows some")
 
     async def tip(self, branch: str) -> str | None:

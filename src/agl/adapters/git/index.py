@@ -12,18 +12,19 @@ _SKIP_WORKTREE = 0x4000
 _NAME_MASK = 0xFFF
 
 
-def hides_entries(index: bytes, id_digits: int) -> bool:
-    """Whether an entry is flagged assume-unchanged or skip-worktree. A broken index hides none."""
+def hides_entries(index: bytes, id_digits: int, *, sparse: bool = False) -> bool:
+    """Whether an entry is flagged assume-unchanged or, in a tree that is not sparse, skip-worktree.
+    A broken index hides none."""
     try:
         signature, version, count = struct.unpack_from(">4sII", index)
         if signature != b"DIRC":
             return False
-        return _any_flag(index, version, count, _BEFORE_PATH[id_digits])
+        return _any_flag(index, version, count, _BEFORE_PATH[id_digits], skipped=not sparse)
     except (struct.error, ValueError, KeyError):
         return False
 
 
-def _any_flag(index: bytes, version: int, count: int, before_path: int) -> bool:
+def _any_flag(index: bytes, version: int, count: int, before_path: int, *, skipped: bool) -> bool:
     flags_at = struct.Struct(">H").unpack_from
     at = 12
     for _ in range(count):
@@ -33,7 +34,7 @@ def _any_flag(index: bytes, version: int, count: int, before_path: int) -> bool:
             return True
         if flags & _EXTENDED:
             (more,) = flags_at(index, path)
-            if more & _SKIP_WORKTREE:
+            if skipped and more & _SKIP_WORKTREE:
                 return True
             path += 2
         if version == 4:

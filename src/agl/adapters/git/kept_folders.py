@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,6 +57,16 @@ class KeptFolders:
             assert item is not None
             return item
 
+    @contextmanager
+    def place(self, keeping: Keeping, when: datetime) -> Iterator[KeptItem]:
+        """The same for the moves of one block; taken back when nothing came."""
+        item = self.new(keeping, when)
+        try:
+            yield item
+        finally:
+            if not (_folder(item).exists() or registration_place(item).exists()):
+                self.remove(item)
+
     def items(self, label: Label | None = None) -> tuple[KeptItem, ...]:
         """What is kept, oldest first; a note whose folder never came is none."""
         found = [
@@ -87,13 +100,42 @@ def move(source: Path, target: Path) -> None:
     Raises:
         UpstreamError: nothing was moved.
     """
+    open_up(source)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         source.rename(target)
     except OSError as error:
+        _remove_empty(target.parent)
         raise UpstreamError(
             f"cannot move {str(source)!r} to {str(target)!r}: {error.strerror}"
         ) from error
+
+
+def open_up(folder: Path) -> None:
+    """Makes a folder that an agent has shut one to work in again; what is none stays as it is.
+
+    Raises:
+        UpstreamError: it is another user's.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    if os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        return
+    try:
+        folder.chmod(folder.stat().st_mode & 0o7777 | 0o700)
+    except OSError as error:
+        raise UpstreamError(
+            f"the folder {str(folder)!r} is shut; `chmod u+rwx {shlex.quote(str(folder))}` opens it"
+        ) from error
+
+
+def _remove_empty(folder: Path) -> None:
+    """Removes this folder and those above it, as far as they hold nothing."""
+    for each in (folder, *folder.parents):
+        try:
+            each.rmdir()
+        except OSError:
+            return
 
 
 def _folder(item: KeptItem) -> Path:

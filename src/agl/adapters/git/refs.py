@@ -38,6 +38,17 @@ class Refs:
         )
         return found.text if found.status == 0 else None
 
+    async def symbolic(self, ref: str) -> str | None:
+        """The ref that this one is only another name of, or None."""
+        if self.in_files:
+            file = self._common / ref
+            if file.is_symlink():
+                return str(file.readlink())
+            text = _text(file) or ""
+            return text.removeprefix("ref:").strip() if text.startswith("ref:") else None
+        found = await self._git.at(self._common).run("symbolic-ref", "-q", ref, check=False)
+        return found.text if found.status == 0 else None
+
     async def head(self, git_dir: Path) -> Head:
         """The HEAD of one tree."""
         if self.in_files:

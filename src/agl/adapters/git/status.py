@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from dataclasses import dataclass
+from pathlib import Path
 
 from agl.adapters.git.runner import GitAt
 from agl.ports.errors import UpstreamError
@@ -15,6 +18,13 @@ _FIELDS = {b"1": 8, b"2": 9, b"u": 10}
 # What git says of an index that it cannot read (read-cache.c).
 _BROKEN_INDEX = re.compile(
     "index file|bad signature 0x|bad index|unable to map index|in the index|header incomplete"
+)
+
+# What is not readable: an ignore file, a folder, a tracked file in a folder (dir.c, diff-lib.c).
+_DENIED = re.compile(
+    r"^(?:warning: (?:unable to access|could not open directory) ')?(.*?)'?"
+    r": Permission denied$",
+    re.MULTILINE,
 )
 
 
@@ -36,7 +46,7 @@ class Status:
         return not (self.tracked or self.untracked or self.nested)
 
 
-async def read_status(git: GitAt) -> Status | None:
+async def read_status(git: GitAt, tree: Path) -> Status | None:
     """One `git status`, or None when the index cannot be read; takes no lock."""
     answer = await git.run(
         "status",
@@ -50,11 +60,28 @@ async def read_status(git: GitAt) -> Status | None:
         check=False,
         locks=False,
     )
+    _refuse_unread(tree, answer.stderr)
     if answer.status != 0:
         if _BROKEN_INDEX.search(answer.stderr):
             return None
         raise UpstreamError(git.refusal("status", answer))
     return parse_status(answer.stdout)
+
+
+def _refuse_unread(tree: Path, stderr: str) -> None:
+    """Git passes over what it may not read, with no more than a line on stderr."""
+    for path in _DENIED.findall(stderr):
+        # What is absolute is a person's own setting.
+        if path.startswith("/"):
+            continue
+        parts = [tree / path, *(tree / path).parents]
+        shut = next((one for one in reversed(parts) if not os.access(one, os.R_OK | os.X_OK)), None)
+        what = shut or parts[0]
+        mode = "u+rwx" if what.is_dir() else "u+r"
+        raise UpstreamError(
+            f"git may not read {str(what)!r} and would leave out what is there; "
+            f"`chmod {mode} {shlex.quote(str(what))}` opens it"
+        )
 
 
 def parse_status(stdout: bytes) -> Status:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agl.adapters.git.index import hides_entries
 from agl.adapters.git.keeping import keep_lost
-from agl.adapters.git.kept_folders import KeptFolders, move
+from agl.adapters.git.kept_folders import KeptFolders, move, open_up
 from agl.adapters.git.kept_refs import keep_commit
 from agl.adapters.git.reflog import (
     OPERATION_FILES,
@@ -23,7 +25,7 @@ from agl.adapters.git.runner import LONG_S, Git
 from agl.adapters.git.status import Status, read_status
 from agl.adapters.git.submodules import Submodules
 from agl.ports.clock import Clock
-from agl.ports.errors import UpstreamError
+from agl.ports.errors import StateError, UpstreamError
 from agl.ports.history import Repository
 from agl.ports.ids import Scope
 from agl.ports.workspace import Keeping, KeptItem, TreeState, Workspace
@@ -86,9 +88,10 @@ class GitWorkspace(Workspace):
         await self.remove_stale_locks()
         look = await self._mended(await self.look())
         passed = self._passed()
-        self._refuse_elsewhere(look)
+        await self._check_branch(look)
         if not look.clean:
             look = await self._flattened(look, keeping)
+            self._move(self._unreadable(look), keeping)
             await self._stage(look)
         if look.attached and look.head and await self._contains(look.head, start):
             await self._keep_lost(passed, keeping, look.head, start)
@@ -107,12 +110,13 @@ class GitWorkspace(Workspace):
         await self.remove_stale_locks()
         look = await self.look()
         passed = self._passed()
-        self._refuse_elsewhere(look)
+        await self._check_branch(look)
         tip = await self._refs.commit(self._ref)
         if look.clean and look.attached and look.head == to:
             return next(iter(await self._keep_lost(passed, keeping, to)), None)
         look = await self._mended(look)
         kept = self._move(look.status.nested if look.status else (), keeping)
+        kept += self._move(self._unreadable(look), keeping)
         base, dirty = await self._keep_dirty(look, keeping)
         kept += dirty
         kept += await self._keep_lost([look.head, tip, *passed], keeping, to)
@@ -151,7 +155,7 @@ class GitWorkspace(Workspace):
         status: Status | None = None
         if (self._git_dir / "index").exists():
             try:
-                status = await read_status(self._git)
+                status = await read_status(self._git, self.path)
             except UpstreamError:
                 self._registration.check(self._repository.common_dir)
                 raise
@@ -168,16 +172,18 @@ class GitWorkspace(Workspace):
 
     def _hides_entries(self, head: str | None) -> bool:
         index = self._git_dir / "index"
-        stat = index.stat()
-        key = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        told = index.stat()
+        key = (told.st_mtime_ns, told.st_size, told.st_ino)
         if self._hides[0] != key:
             digits = len(head) if head else 40
-            found = hides_entries(index.read_bytes(), digits)
-            # A sparse tree hides what it leaves out by the same flag.
-            if found and (self._git_dir / "info" / "sparse-checkout").exists():
-                found = False
+            found = hides_entries(index.read_bytes(), digits, sparse=self._is_sparse)
             self._hides = (key, found)
         return self._hides[1]
+
+    @property
+    def _is_sparse(self) -> bool:
+        """Whether what the tree leaves out is flagged skip-worktree."""
+        return (self._git_dir / "info" / "sparse-checkout").exists()
 
     async def _mended(self, look: Look) -> Look:
         """The look once the index tells what is in the tree."""
@@ -188,21 +194,25 @@ class GitWorkspace(Workspace):
         if not look.hides:
             return look
         listed = (await self._git.run("ls-files", "-v", "-z")).stdout.split(b"\0")
-        paths = [line[2:] for line in listed if line[:1].islower() or line[:1] == b"S"]
-        for flag in ("--no-assume-unchanged", "--no-skip-worktree"):
-            await self._git.run("update-index", flag, "-z", "--stdin", stdin=_listed(paths))
+        assumed = [line[2:] for line in listed if line[:1].islower()]
+        skipped = [] if self._is_sparse else [line[2:] for line in listed if line[:1] in b"Ss"]
+        for flag, paths in (("assume-unchanged", assumed), ("skip-worktree", skipped)):
+            await self._git.run(
+                "update-index", f"--no-{flag}", "-z", "--stdin", stdin=_listed(paths)
+            )
         return await self.look()
 
     async def _stage(self, look: Look) -> None:
         """Puts all that is dirty into the index, nested repositories left out."""
         nested = look.status.nested if look.status else ()
         if not nested:
-            await self._git.run("add", "--all", timeout_s=LONG_S)
+            await self._git.run("add", "--all", "--sparse", timeout_s=LONG_S)
             return
         but = [b":(top)", *(b":(top,literal,exclude)" + path.rstrip(b"/") for path in nested)]
         await self._git.run(
             "add",
             "--all",
+            "--sparse",
             "--pathspec-from-file=-",
             "--pathspec-file-nul",
             stdin=_listed(but),
@@ -275,11 +285,31 @@ class GitWorkspace(Workspace):
         names = [os.fsdecode(path).rstrip("/") for path in paths]
         if not names:
             return []
-        item = self._folders.new(keeping, self._clock.now())
-        assert item.folder is not None
-        for name in names:
-            move(self.path / name, item.folder / name)
-        return [item]
+        with self._folders.place(keeping, self._clock.now()) as item:
+            assert item.folder is not None
+            for name in names:
+                open_up((self.path / name).parent)
+                move(self.path / name, item.folder / name)
+            return [item]
+
+    def _unreadable(self, look: Look) -> list[bytes]:
+        """The dirty paths whose content git cannot read: pipes, sockets and devices, and files
+        that are another user's. What is shut but our own is opened."""
+        found: list[bytes] = []
+        for path in (*look.status.tracked, *look.status.untracked) if look.status else ():
+            file = self.path / os.fsdecode(path)
+            try:
+                mode = file.lstat().st_mode
+                if stat.S_ISREG(mode) and not os.access(file, os.R_OK):
+                    file.chmod(stat.S_IMODE(mode) | stat.S_IRUSR)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError:
+                found.append(path)
+                continue
+            if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)):
+                found.append(path)
+        return found
 
     async def _flattened(self, look: Look, keeping: Keeping) -> Look:
         """The look once the files of nested repositories are plain files of the tree: what makes
@@ -358,7 +388,15 @@ class GitWorkspace(Workspace):
         for lock in locks:
             lock.unlink(missing_ok=True)
 
-    def _refuse_elsewhere(self, look: Look) -> None:
+    async def _check_branch(self, look: Look) -> None:
+        """Refuses a branch whose move would move another one, or that stands elsewhere."""
+        target = await self._refs.symbolic(self._ref)
+        if target is not None:
+            words = [f"--git-dir={self._repository.common_dir}", "symbolic-ref", "-d", self._ref]
+            raise StateError(
+                f"branch {self.scope.branch!r} is only another name of {target!r}, which would "
+                f"move with it; `git {shlex.join(words)}` ends that"
+            )
         if not look.attached:
             refuse_elsewhere(self._repository, self.scope, self.path)
 
@@ -381,8 +419,9 @@ class GitWorkspace(Workspace):
         look = await self.look()
         # To remove an ignore file can bring more to light.
         while look.status is not None and (look.status.untracked or look.status.nested):
-            kept += self._move(look.status.nested, keeping)
-            if look.status.untracked:
+            unreadable = self._unreadable(look)
+            kept += self._move((*look.status.nested, *unreadable), keeping)
+            if look.status.untracked and not unreadable:
                 tree, base = await self._tree_with(base, look.status.untracked)
                 if tree != base:
                     kept.append(await self._keep(base, head, keeping))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +13,7 @@ from pathlib import Path
 from agl.adapters.git.checks import check_label
 from agl.adapters.git.clearing import Clearing
 from agl.adapters.git.keeping import keep_lost
-from agl.adapters.git.kept_folders import KeptFolders, move, registration_place
+from agl.adapters.git.kept_folders import KeptFolders, move, open_up, registration_place
 from agl.adapters.git.reflog import moved_through
 from agl.adapters.git.refs import HEADS, Refs
 from agl.adapters.git.registration import Registration, refuse_elsewhere, registration_of
@@ -84,16 +85,23 @@ class GitWorkspaces(WorkspaceProvider):
 
     def _ours(self, folder: Path) -> Registration | None:
         """The tree that is there, or None when it is to be made."""
+        for each in (folder.parent, folder):
+            open_up(each)
         registration = registration_of(self._repository.common_dir, folder)
-        if not folder.is_dir() or not any(folder.iterdir()):
+        if not os.path.lexists(folder) or (folder.is_dir() and not any(folder.iterdir())):
             return None
-        if registration is not None and registration.half_made:
+        if registration is not None and registration.half_made and folder.is_dir():
             return None
         mark = folder / ".git"
-        if registration is None or (os.path.lexists(mark) and not registration.is_marked):
+        if (
+            registration is None
+            or not folder.is_dir()
+            or (os.path.lexists(mark) and not registration.is_marked)
+        ):
+            away = shlex.join([str(folder), f"{folder}.away"])
             raise StateError(
                 f"{str(folder)!r} is not a tree of {str(self._repository.common_dir)!r}; "
-                "move it away and try again"
+                f"`mv {away}` makes room for it"
             )
         if not os.path.lexists(mark):
             mark.write_bytes(b"gitdir: " + os.fsencode(registration.git_dir) + b"\n")
@@ -128,7 +136,7 @@ class GitWorkspaces(WorkspaceProvider):
         self._remove_empty(folder.parent)
         if made_at is not None:
             await self._git.at(self._repository.common_dir).run(
-                "update-ref", "-d", HEADS + scope.branch, made_at, check=False
+                "update-ref", "--no-deref", "-d", HEADS + scope.branch, made_at, check=False
             )
 
     async def _drop_registration(self, scope: Scope, folder: Path) -> None:
@@ -147,11 +155,8 @@ class GitWorkspaces(WorkspaceProvider):
         await keep_lost(
             git, [head.commit, *passed], keeping, self._clock, safe=[tip] if tip else []
         )
-        if (registration.git_dir / "modules").is_dir():
-            item = self._folders.new(keeping, self._clock.now())
+        with self._folders.place(keeping, self._clock.now()) as item:
             move(registration.git_dir, registration_place(item))
-        else:
-            shutil.rmtree(registration.git_dir)
 
     def _remove_empty(self, folder: Path) -> None:
         """Removes the folders from this one up to the trees root that hold nothing."""

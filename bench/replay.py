@@ -15,7 +15,8 @@ from agl.adapters.filesystem.store import encoded
 from agl.api import runs
 from agl.api.endings import Report
 from agl.ports.ids import Label, Scope
-from agl.ports.ledger import Entry, entry_address, entry_to_json
+from agl.ports.ledger import Entry, entry_address
+from agl.ports.ledger_json import entry_to_json
 from agl.sdk import Run, Workflow, workflow
 from agl.sdk._engine.ledger import Ledger
 from bench import processes

@@ -48,7 +48,7 @@ from agl.ports.workspace import (
     WorkspaceProvider,
 )
 from agl.sdk._engine.services import Services
-from agl.sdk._engine.steps import prompt_of
+from agl.sdk._engine.asking import prompt_of
 from agl.sdk.roles import Role
 from agl.sdk.run import Run
 from agl.sdk.tools import reporting_tool

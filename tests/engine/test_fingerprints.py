@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from agl.ports import ledger
+from agl.ports import ledger_json
 from agl.ports.errors import CorruptDocument, InputError, NewerFormat
 from agl.ports.ledger import Entry, Epoch, Kind, Outcome, OutcomeKind, RunRecord, Spending
 from agl.ports.models import ModelId, Restriction, Usage
@@ -428,11 +428,11 @@ optional = st.none() | texts
 
 Codec = tuple[Callable[[Any], Mapping[str, object]], Callable[[Any, str], Any]]
 CODECS: dict[type, Codec] = {
-    RunRecord: (ledger.run_to_json, ledger.run_from_json),
-    Epoch: (ledger.epoch_to_json, ledger.epoch_from_json),
-    Entry: (ledger.entry_to_json, ledger.entry_from_json),
-    Outcome: (ledger.outcome_to_json, ledger.outcome_from_json),
-    Spending: (ledger.spending_to_json, ledger.spending_from_json),
+    RunRecord: (ledger_json.run_to_json, ledger_json.run_from_json),
+    Epoch: (ledger_json.epoch_to_json, ledger_json.epoch_from_json),
+    Entry: (ledger_json.entry_to_json, ledger_json.entry_from_json),
+    Outcome: (ledger_json.outcome_to_json, ledger_json.outcome_from_json),
+    Spending: (ledger_json.spending_to_json, ledger_json.spending_from_json),
 }
 VALUES: dict[type, st.SearchStrategy[Any]] = {
     RunRecord: st.builds(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agl.api.runs import held
+from agl.api.locking import held
 from agl.ports.errors import NotFoundError
 from agl.ports.ids import Label, Namespace, Scope
 from agl.ports.ledger import runs_folder, scope_folder

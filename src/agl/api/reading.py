@@ -12,14 +12,8 @@ from agl.config import container
 from agl.config.settings import Settings
 from agl.ports.errors import InputError, NewerFormat, NotFoundError, UpstreamError
 from agl.ports.ids import Label, ProjectName, Scope, collision_key
-from agl.ports.ledger import (
-    Outcome,
-    RunRecord,
-    outcome_from_json,
-    run_folder,
-    run_from_json,
-    runs_folder,
-)
+from agl.ports.ledger import Outcome, RunRecord, run_folder, runs_folder
+from agl.ports.ledger_json import outcome_from_json, run_from_json
 from agl.ports.locks import Locks
 from agl.ports.models import Usage
 from agl.ports.store import Store

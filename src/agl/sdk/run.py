@@ -11,7 +11,7 @@ from agl.ports.ids import Label
 from agl.ports.models import Usage
 from agl.ports.terminal import Screen, Terminal
 from agl.ports.verifier import Verdict
-from agl.sdk._engine import questions, steps, verdicts
+from agl.sdk._engine import asking, questions, steps, verdicts
 from agl.sdk._engine.scope import ScopeState
 from agl.sdk.roles import Role
 
@@ -120,7 +120,7 @@ class Run(Generic[P_co]):
             UpstreamError, DeniedError: the vendor, git or the disk failed.
             StateError: something changed behind the run's back; the step itself is recorded.
         """
-        call = steps.call_of(role, commit, discard, timeout_s, inputs)
+        call = asking.call_of(role, commit, discard, timeout_s, inputs)
         with self._state.run.call():
             return cast(R, await steps.step(self._state, call))
 

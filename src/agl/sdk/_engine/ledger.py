@@ -15,17 +15,19 @@ from agl.ports.ledger import (
     RunRecord,
     Spending,
     entry_address,
+    run_folder,
+    runs_folder,
+    scope_folder,
+)
+from agl.ports.ledger_json import (
     entry_from_json,
     entry_to_json,
     epoch_from_json,
     epoch_to_json,
     outcome_from_json,
     outcome_to_json,
-    run_folder,
     run_from_json,
     run_to_json,
-    runs_folder,
-    scope_folder,
     spending_from_json,
     spending_to_json,
 )

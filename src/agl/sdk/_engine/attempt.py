@@ -1,0 +1,214 @@
+"""One attempt of a step, from a clean tree to its entry."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Mapping
+
+from agl.ports.agents import Acted, AgentEvent, AgentOutcome, AgentTask, Said, Spent
+from agl.ports.errors import AglError, RoleIncomplete, StepTimedOut
+from agl.ports.guards import Reading
+from agl.ports.ledger import Entry, Spending
+from agl.ports.ledger_json import usage_to_json
+from agl.ports.models import Usage
+from agl.ports.processes import Marker
+from agl.ports.workspace import Keeping, Workspace
+from agl.sdk._engine import watch
+from agl.sdk._engine.asking import Call, prompt_of
+from agl.sdk._engine.capabilities import require
+from agl.sdk._engine.reports import AttemptAtWork, Report, agent_tools
+from agl.sdk._engine.scope import Asked, ScopeState
+from agl.sdk._engine.shielding import finish
+
+
+class Attempt:
+    """One attempt of a step, from a clean tree to its entry."""
+
+    def __init__(self, scope: ScopeState, call: Call, asked: Asked) -> None:
+        self._scope = scope
+        self._run = scope.run
+        self._call = call
+        self._asked = asked
+        self._id = uuid.uuid4().hex
+        self._namespace = "/".join(scope.scope.path)
+        self._nth = scope.nth(asked.name)
+        self._begun = scope.chain.next_number
+        self._try = scope.run.next_try(self._namespace, asked.name, self._nth)
+        self._report = Report(call.role.reporting)
+        self._started = self._run.services.clock.now()
+        self._usage = Usage()
+        self._written: Entry | None = None
+
+    async def run(self) -> object:
+        scope, services = self._scope, self._run.services
+        require(services.agents, self._call.role, self._call.model)
+        tree = await scope.bring(f"in the way of step {self._asked.name!r}")
+        start = scope.chain.tip
+        before = await services.guards.read(tuple(self._idle()))
+        self._write_spending()
+        self._emit(
+            "step_started",
+            model=str(self._call.model),
+            nth=self._nth,
+            attempt=self._id,
+        )
+        self._run.at_work[self._id] = self._asked.name
+        try:
+            outcome = await self._agent(tree)
+            entry, findings = await finish(self._ending(tree, start, outcome, before))
+            self._act_on(findings)
+        except BaseException as error:
+            if self._written is None and isinstance(error, Exception):
+                self._emit("step_failed", error=f"{type(error).__name__}: {error}")
+            elif self._written is None:
+                self._emit("step_stopped")
+            else:
+                scope.give_back(self._asked, self._written)
+            raise
+        finally:
+            self._run.at_work.pop(self._id, None)
+            self._run.activity = None
+        scope.hand_out(entry.head_after)
+        return entry.value
+
+    async def _agent(self, tree: Workspace) -> AgentOutcome:
+        services, call = self._run.services, self._call
+        at_work = AttemptAtWork(
+            self._scope.scope,
+            f"{self._asked.fingerprint}#{self._scope.ordinal(self._asked)}",
+            self._id,
+        )
+        task = AgentTask(
+            scope=self._scope.scope,
+            step=self._asked.name,
+            nth=self._nth,
+            attempt=self._try,
+            model=call.model,
+            instructions=call.role.instructions,
+            prompt=prompt_of(call.inputs),
+            tree=tree.path,
+            restrictions=call.role.restrictions,
+            tools=agent_tools(call.role.tools, self._report, at_work, self._warn),
+            marker=self._marker,
+            follow_up=self._report.follow_up,
+        )
+        try:
+            async with asyncio.timeout(call.timeout_s) as limit:
+                outcome = await services.agents.run(task, self._hear)
+        except AglError as error:
+            self._run.failed_in.append((error, self._asked.name))
+            raise
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise StepTimedOut(
+                f"step {self._asked.name!r} was still at work after {call.timeout_s} s;"
+                f" `agl resume {self._scope.scope.label}` begins it again"
+            ) from error
+        finally:
+            await finish(self._end_processes())
+        if self._report.is_missing:
+            assert call.role.reporting is not None
+            tool, problems = call.role.reporting.name, "; ".join(self._report.problems)
+            how = f"with a report to {tool!r} that does not fit ({problems})" if problems else ""
+            raise RoleIncomplete(
+                f"step {self._asked.name!r} ended {how or f'without calling {tool!r}'};"
+                f" `agl resume {self._scope.scope.label}` asks again"
+            )
+        return outcome
+
+    async def _end_processes(self) -> None:
+        survivors = await self._run.services.processes.end(self._marker)
+        if survivors:
+            self._emit("survivors_ended", processes=[one.command for one in survivors])
+
+    async def _ending(
+        self, tree: Workspace, start: str, outcome: AgentOutcome, before: Reading
+    ) -> tuple[Entry, watch.Findings]:
+        """From the agent's last word to the entry; no cancellation gets in between."""
+        keeping = Keeping(self._scope.scope, f"left by step {self._asked.name!r}")
+        for one in self._run.services.processes.standing_in(tree.path):
+            self._warn(f"process {one.pid} ({one.command}) stands in the tree and was left alone")
+        head = start
+        if self._call.message is not None:
+            head = await tree.commit_all(start, self._call.message, keeping)
+        else:
+            self._run.note_kept(self._scope.scope, await tree.restore(start, keeping))
+        findings = watch.compare(
+            before,
+            await self._run.services.guards.read(tuple(self._idle())),
+            self._idle(),
+            tuple(self._run.at_work.values()),
+        )
+        entry = self._written = self._scope.write(
+            self._asked,
+            self._report.value,
+            started=self._started,
+            head_before=start,
+            head_after=head,
+            attempts=(self._id,),
+            model=outcome.model,
+            usage=self._usage,
+        )
+        self._run.ran += 1
+        self._emit(
+            "step_finished",
+            head=head,
+            changed=head != start,
+            duration_s=(entry.finished - entry.started).total_seconds(),
+            usage=usage_to_json(self._usage),
+        )
+        if self._call.message is not None and head == start:
+            self._warn(f"step {self._asked.name!r} changed no file, so there was nothing to commit")
+        return entry, findings
+
+    def _act_on(self, findings: watch.Findings) -> None:
+        for remark in findings.remarks:
+            self._warn(f"during step {self._asked.name!r} {remark}")
+        if findings.breach is not None:
+            raise findings.breach
+
+    def _idle(self) -> Mapping[str, str]:
+        """The branches of this run's other scopes that no step works on, with their heads."""
+        return {
+            scope.branch: state.chain.tip
+            for scope, state in self._run.scopes.items()
+            if state is not self._scope and not state.turn.locked()
+        }
+
+    @property
+    def _marker(self) -> Marker:
+        return Marker(self._run.marker.run, self._id)
+
+    def _hear(self, event: AgentEvent) -> None:
+        match event:
+            case Said(text):
+                self._emit("agent_said", text=text)
+            case Acted(activity):
+                self._run.activity = activity
+                self._emit("agent_acted", activity=activity)
+            case Spent(usage):
+                self._usage += usage
+                self._write_spending()
+
+    def _write_spending(self) -> None:
+        spending = Spending(
+            attempt=self._id,
+            namespace=self._namespace,
+            step=self._asked.name,
+            nth=self._nth,
+            begun=self._begun,
+            model=str(self._call.model),
+            usage=self._usage,
+            started=self._started,
+            updated=self._run.services.clock.now(),
+        )
+        self._run.spendings[self._id] = spending
+        self._run.ledger.write_spending(spending)
+
+    def _emit(self, kind: str, **details: object) -> None:
+        self._run.emit(kind, self._scope.scope, self._asked.name, **details)
+
+    def _warn(self, text: str) -> None:
+        self._run.emit("warned", self._scope.scope, self._asked.name, text=text)

@@ -24,6 +24,7 @@ COMMANDS = {
     "show": "show a run: its steps, what they cost, what to type next",
     "recover": "list what was set aside, or bring it back as a branch",
     "doctor": "say what is missing on this machine, and what to type for it",
+    "completion": "print what makes a shell complete commands, labels and workflows",
     "demo": "see it work: a failing test repaired offline, with a kill in the middle",
 }
 

@@ -33,6 +33,8 @@ class Shown:
         Raises:
             InputError: the screen has responses; use `run.ask`.
         """
+        if not callable(view) and not isinstance(view, Screen):
+            raise InputError(f"run.terminal.show takes a Screen or a function of one, not {view!r}")
         made = partial(_same, view) if isinstance(view, Screen) else view
         first = made()
         if first.responses:

@@ -100,6 +100,18 @@ async def test_what_others_put_on_a_branch_that_was_left_is_kept(
     assert await can_be_found(repo, made)
 
 
+@pytest.mark.parametrize("ending", ["commit", "restore"])
+async def test_a_commit_before_an_unborn_branch_can_be_found(repo: GitTrees, ending: str) -> None:
+    tree = await opened(repo)
+    (tree.path / "one.txt").write_bytes(b"1")
+    gone = repo.commit_in(tree.path, "one")
+    repo.reset_in(tree.path, repo.base)
+    repo.git("checkout", "--quiet", "--orphan", "void", cwd=tree.path)
+    repo.reset_in(tree.path, repo.base)
+    await _end(tree, ending, repo.base)
+    assert await can_be_found(repo, gone)
+
+
 async def test_a_log_that_names_a_commit_that_is_gone_is_no_obstacle(repo: GitTrees) -> None:
     tree = await opened(repo)
     log = Path(repo.git("rev-parse", "--absolute-git-dir", cwd=tree.path)) / "logs" / "HEAD"
@@ -203,8 +215,7 @@ async def test_what_the_agent_ignored_itself_is_kept(repo: GitTrees) -> None:
     tree = await opened(repo)
     (tree.path / ".gitignore").write_text("*.log\n")
     (tree.path / "out.log").write_bytes(b"output")
-    item = await tree.restore(repo.base, KEEPING)
-    assert item is not None
+    assert await tree.restore(repo.base, KEEPING) != ()
     assert b"output" in await kept_contents(repo)
     assert files_below(tree.path) == BASE_FILES
     assert await rests_at(repo, tree, repo.base)

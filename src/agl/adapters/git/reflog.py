@@ -20,9 +20,9 @@ def moved_through(git_dir: Path, dealt: int = 0) -> tuple[tuple[str, ...], int]:
     found: list[str] = []
     for number in range(len(lines), 0, -1):
         ids, _, action = lines[number - 1].partition(b"\t")
-        old, _, rest = ids.partition(b" ")
+        _, _, rest = ids.partition(b" ")
         found.append(rest.split(b" ", 1)[0].decode("ascii", "replace"))
-        if action.startswith(OURS) or not old.strip(b"0") or number == dealt:
+        if action.startswith(OURS) or number == dealt:
             break
     return tuple(reversed(found)), len(lines)
 

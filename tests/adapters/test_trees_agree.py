@@ -197,8 +197,8 @@ class TreesAgree(RuleBasedStateMachine):
     @rule(n=NTH)
     def restore(self, n: int) -> None:
         async def call(side: Side) -> object:
-            item = await side.tree.restore(side.nth(n), KEEPING)
-            return item is None or (item.commit is None, item.why)
+            items = await side.tree.restore(side.nth(n), KEEPING)
+            return [(item.commit is None, item.why) for item in items]
 
         self.both(call)
         self.nested = False

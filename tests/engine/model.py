@@ -798,25 +798,26 @@ class LightWorkspace(Workspace):
         await self._process.pause()
         return repo.head
 
-    async def restore(self, to: str, keeping: Keeping) -> KeptItem | None:
+    async def restore(self, to: str, keeping: Keeping) -> tuple[KeptItem, ...]:
         await self._process.pause()
-        repo, kept = self._repo, None
+        repo, kept = self._repo, list[str]()
         head = repo.head
         if repo.dirty:
             self._process.burn()
-            kept = repo.commit(head, (*repo.tokens(head), *repo.dirty))
-            repo.kept.append(kept)
+            kept.append(repo.commit(head, (*repo.tokens(head), *repo.dirty)))
+            repo.kept.append(kept[-1])
         for tip in (head, repo.branches[self.scope.branch]):
             if not any(repo.contains(one, tip) for one in (to, *repo.kept)):
                 self._process.burn()
-                kept = tip
-                repo.kept.append(kept)
+                kept.append(tip)
+                repo.kept.append(tip)
         await self._process.pause()
         self._process.burn()
         repo.check_out(to)
-        if kept is None:
-            return None
-        return KeptItem(kept, self.scope.label, self.scope.tree, "now", keeping.why, kept)
+        return tuple(
+            KeptItem(one, self.scope.label, self.scope.tree, "now", keeping.why, one)
+            for one in kept
+        )
 
     async def detach(self) -> None:
         self._process.burn()

@@ -67,13 +67,13 @@ class Workspace(ABC):
         """
 
     @abstractmethod
-    async def restore(self, to: str, keeping: Keeping) -> KeptItem | None:
+    async def restore(self, to: str, keeping: Keeping) -> tuple[KeptItem, ...]:
         """Brings branch and tree to the commit `to`, attached and clean, ignored files left alone.
 
         What stands in the way is kept first: everything dirty, and commits that `to` does not
         contain, as one commit whose parent is HEAD; nested repositories and ignored files whose
-        path `to` tracks are moved to the kept folder. Equal leftovers are kept once. Returns what
-        was kept, or None.
+        path `to` tracks are moved to the kept folder. Equal leftovers are kept once. Returns all
+        that was kept, commits first.
 
         Raises:
             UpstreamError: keeping failed; then nothing was reset.

@@ -306,7 +306,7 @@ async def test_a_branch_in_the_way_is_freed_by_what_is_said(repo: GitTrees, bran
         await repo.provider.open(scope, repo.base)
 
 
-@pytest.mark.parametrize("remote", ["up", "o'up"])
+@pytest.mark.parametrize("remote", ["up", "o up"])
 async def test_a_mirror_fetch_is_refused_until_what_is_said_was_done(
     repo: GitTrees, remote: str
 ) -> None:

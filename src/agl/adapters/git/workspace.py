@@ -106,14 +106,14 @@ class GitWorkspace(Workspace):
             self._end_operations()
         return head
 
-    async def restore(self, to: str, keeping: Keeping) -> KeptItem | None:
+    async def restore(self, to: str, keeping: Keeping) -> tuple[KeptItem, ...]:
         await self.remove_stale_locks()
         look = await self.look()
         passed = self._passed()
         await self._check_branch(look)
         tip = await self._refs.commit(self._ref)
         if look.clean and look.attached and look.head == to:
-            return next(iter(await self._keep_lost(passed, keeping, to)), None)
+            return tuple(await self._keep_lost(passed, keeping, to))
         look = await self._mended(look)
         kept = self._move(look.status.nested if look.status else (), keeping)
         kept += self._move(self._unreadable(look), keeping)
@@ -132,7 +132,8 @@ class GitWorkspace(Workspace):
         self._end_operations()
         left, look = await self._remove_leftovers(base, look.head, keeping)
         await self._settle(look, to, submodules)
-        return next(iter(sorted(kept + left, key=lambda item: item.commit is None)), None)
+        unique = {item.name: item for item in kept + left}
+        return tuple(sorted(unique.values(), key=lambda item: item.commit is None))
 
     async def keep_all(self, keeping: Keeping) -> list[KeptItem]:
         """Keeps what is dirty, but for nested repositories, and what only this tree's HEAD holds.

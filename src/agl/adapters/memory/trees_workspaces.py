@@ -45,7 +45,7 @@ class MemoryWorkspace(Workspace):
         self._put(commit)
         return commit
 
-    async def restore(self, to: str, keeping: Keeping) -> KeptItem | None:
+    async def restore(self, to: str, keeping: Keeping) -> tuple[KeptItem, ...]:
         self._head()
         found = self._repository.scan(self.path)
         blocking = in_the_way(found.ignored, self._repository.files(to))
@@ -53,7 +53,7 @@ class MemoryWorkspace(Workspace):
         left = self.keep_files(keeping)
         commits = self.keep_commits(to, keeping)
         self._put(to)
-        return next(iter(left + commits + moved), None)
+        return tuple(left + commits + moved)
 
     async def detach(self) -> None:
         self._head()

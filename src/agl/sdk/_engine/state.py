@@ -109,8 +109,8 @@ class RunState:
         if self.emit_to is not None:
             self.emit_to(event)
 
-    def note_kept(self, scope: Scope, item: KeptItem | None) -> None:
-        if item is not None:
+    def note_kept(self, scope: Scope, items: tuple[KeptItem, ...]) -> None:
+        for item in items:
             self.kept.append(item)
             self.emit("kept", scope, item.name, why=item.why)
 

@@ -20,8 +20,7 @@ async def _keep(repo: TreesUnderTest, scope: Scope = SCOPE, content: str = "left
     """One leftover of the scope's tree, `left.txt` with a content that names the scope."""
     tree = await repo.provider.open(scope, repo.base)
     (tree.path / "left.txt").write_text(f"{content} in {scope.branch}")
-    item = await tree.restore(repo.base, Keeping(scope, KEEPING.why))
-    assert item is not None
+    (item,) = await tree.restore(repo.base, Keeping(scope, KEEPING.why))
     return item
 
 

@@ -318,7 +318,7 @@ class WorkspaceContract:
 
     async def test_nothing_in_the_way_keeps_nothing(self, repo: TreesUnderTest) -> None:
         tree = await _opened(repo)
-        assert await tree.restore(repo.base, KEEPING) is None
+        assert await tree.restore(repo.base, KEEPING) == ()
         assert await repo.kept.items() == ()
 
     async def test_all_that_is_dirty_is_kept(self, repo: TreesUnderTest) -> None:
@@ -327,8 +327,7 @@ class WorkspaceContract:
         (tree.path / "docs" / "notes.txt").unlink()
         (tree.path / "new").mkdir()
         (tree.path / "new" / "file.txt").write_bytes(b"new")
-        item = await tree.restore(repo.base, KEEPING)
-        assert item is not None
+        (item,) = await tree.restore(repo.base, KEEPING)
         assert item.commit is not None
         assert await repo.history.files(item.commit) == {
             "calc.py": b"half",
@@ -339,11 +338,22 @@ class WorkspaceContract:
         assert not (tree.path / "new").exists()
         await _assert_rests_at(repo, tree, repo.base)
 
+    async def test_all_that_was_kept_is_returned(self, repo: TreesUnderTest) -> None:
+        tree = await _opened(repo)
+        (tree.path / "one.txt").write_bytes(b"1")
+        tip = repo.commit_in(tree.path, "one")
+        repo.reset_in(tree.path, repo.base)
+        (tree.path / "new.txt").write_bytes(b"new")
+        repo.nest_in(tree.path, "inner", with_commit=False)
+        returned = await tree.restore(repo.base, KEEPING)
+        assert [item.commit is None for item in returned] == [False, False, True]
+        assert tip in {item.commit for item in returned}
+        assert {item.name for item in returned} == {item.name for item in await repo.kept.items()}
+
     async def test_what_is_kept_says_whose_and_why(self, repo: TreesUnderTest) -> None:
         tree = await _opened(repo)
         (tree.path / "new.txt").write_bytes(b"new")
-        item = await tree.restore(repo.base, KEEPING)
-        assert item is not None
+        (item,) = await tree.restore(repo.base, KEEPING)
         assert (item.label, item.namespace) == (SCOPE.label, SCOPE.tree)
         assert item.why == KEEPING.why
 
@@ -351,8 +361,7 @@ class WorkspaceContract:
         tree = await _opened(repo)
         (tree.path / "one.txt").write_bytes(b"1")
         tip = repo.commit_in(tree.path, "one")
-        item = await tree.restore(repo.base, KEEPING)
-        assert item is not None
+        assert len(await tree.restore(repo.base, KEEPING)) == 1
         assert await can_be_found(repo, tip)
         assert len(await repo.kept.items()) == 1
         await _assert_rests_at(repo, tree, repo.base)
@@ -390,8 +399,7 @@ class WorkspaceContract:
         (tree.path / "one.txt").write_bytes(b"1")
         tip = repo.commit_in(tree.path, "one")
         repo.reset_in(tree.path, repo.base)
-        item = await tree.restore(repo.base, KEEPING)
-        assert item is not None
+        (item,) = await tree.restore(repo.base, KEEPING)
         assert item.commit == tip
 
     async def test_the_commit_of_the_last_step_is_kept_when_the_agent_reset_it_away(
@@ -423,7 +431,7 @@ class WorkspaceContract:
         repo.branch_in(tree.path, "feature")
         (tree.path / "one.txt").write_bytes(b"1")
         repo.commit_in(tree.path, "one")
-        assert await tree.restore(repo.base, KEEPING) is None
+        assert await tree.restore(repo.base, KEEPING) == ()
         await _assert_rests_at(repo, tree, repo.base)
 
     async def test_a_branch_that_is_checked_out_elsewhere_is_not_moved(
@@ -443,7 +451,7 @@ class WorkspaceContract:
         (tree.path / "calc.py").write_bytes(b"fixed")
         head = await tree.commit_all(repo.base, "step", KEEPING)
         repo.reset_in(tree.path, repo.base)
-        assert await tree.restore(head, KEEPING) is None
+        assert await tree.restore(head, KEEPING) == ()
         assert await repo.kept.items() == ()
         await _assert_rests_at(repo, tree, head)
 
@@ -514,7 +522,7 @@ class WorkspaceContract:
     ) -> None:
         tree = await _opened(repo)
         repo.nest_in(tree.path, "inner", with_commit=with_commit)
-        assert await tree.restore(repo.base, KEEPING) is not None
+        assert await tree.restore(repo.base, KEEPING) != ()
         folders = [item.folder for item in await repo.kept.items() if item.folder is not None]
         inside = [found for folder in folders for found in folder.rglob("inside.txt")]
         assert [found.read_bytes() for found in inside] == [b"nested"]
@@ -537,7 +545,7 @@ class WorkspaceContract:
         os.mkfifo(tree.path / "pipe")
         assert (await tree.state()).clean
         assert await tree.commit_all(repo.base, "step", KEEPING) == repo.base
-        assert await tree.restore(repo.base, KEEPING) is None
+        assert await tree.restore(repo.base, KEEPING) == ()
 
     async def test_a_file_and_a_folder_change_places(self, repo: TreesUnderTest) -> None:
         tree = await _opened(repo)
@@ -564,7 +572,7 @@ class WorkspaceContract:
         assert (state.head, state.attached, state.clean) == (head, False, True)
         assert await repo.history.checked_out_at(SCOPE.branch) is None
         tree = await repo.another_provider().open(SCOPE, repo.base)
-        assert await tree.restore(head, KEEPING) is None
+        assert await tree.restore(head, KEEPING) == ()
         await _assert_rests_at(repo, tree, head)
 
     async def test_detaching_forgets_no_commit(self, repo: TreesUnderTest) -> None:

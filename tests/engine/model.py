@@ -47,8 +47,8 @@ from agl.ports.workspace import (
     Workspace,
     WorkspaceProvider,
 )
-from agl.sdk._engine.services import Services
 from agl.sdk._engine.asking import prompt_of
+from agl.sdk._engine.services import Services
 from agl.sdk.roles import Role
 from agl.sdk.run import Run
 from agl.sdk.tools import reporting_tool

@@ -7,23 +7,20 @@ import shlex
 import shutil
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from agl.adapters.git.index import hides_entries
 from agl.adapters.git.keeping import keep_lost
 from agl.adapters.git.kept_folders import KeptFolders, move, open_up
 from agl.adapters.git.kept_refs import keep_commit
 from agl.adapters.git.reflog import (
     OPERATION_FILES,
-    in_operation,
     moved_through,
     operation_commits,
 )
 from agl.adapters.git.refs import HEADS, Refs
 from agl.adapters.git.registration import Registration, refuse_elsewhere
 from agl.adapters.git.runner import LONG_S, Git
-from agl.adapters.git.status import Status, read_status
 from agl.adapters.git.submodules import Submodules
+from agl.adapters.git.tree_index import Look, TreeIndex
 from agl.ports.clock import Clock
 from agl.ports.errors import StateError, UpstreamError
 from agl.ports.history import Repository
@@ -32,26 +29,6 @@ from agl.ports.workspace import Keeping, KeptItem, TreeState, Workspace
 
 _LOCK_TRIES = 10
 _LOCK_PAUSE_S = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """A tree as it is. `status` None: its index is gone or cannot be read."""
-
-    head: str | None
-    attached: bool
-    status: Status | None
-    hides: bool
-    in_operation: bool
-
-    @property
-    def clean(self) -> bool:
-        return (
-            self.status is not None
-            and self.status.clean
-            and not self.hides
-            and not self.in_operation
-        )
 
 
 class GitWorkspace(Workspace):
@@ -78,26 +55,26 @@ class GitWorkspace(Workspace):
         self._clock = clock
         self._ref = HEADS + scope.branch
         self._dealt = self._read = 0
-        self._hides: tuple[tuple[int, int, int] | None, bool] = (None, False)
+        self._index = TreeIndex(self._git, self._refs, repository, registration, scope.branch)
 
     async def state(self) -> TreeState:
-        look = await self.look()
+        look = await self._index.look()
         return TreeState(look.head or "", look.attached, look.clean)
 
     async def commit_all(self, start: str, message: str, keeping: Keeping) -> str:
         await self.remove_stale_locks()
-        look = await self._mended(await self.look())
+        look = await self._index.mended(await self._index.look())
         passed = self._passed()
         await self._check_branch(look)
         if not look.clean:
             look = await self._flattened(look, keeping)
             self._move(self._unreadable(look), keeping)
-            await self._stage(look)
-        if look.attached and look.head and await self._contains(look.head, start):
+            await self._index.stage(look)
+        if look.attached and look.head and await self._index.contains(look.head, start):
             await self._keep_lost(passed, keeping, look.head, start)
-            head = look.head if look.clean else await self._commit(look.head, message)
+            head = look.head if look.clean else await self._index.commit(look.head, message)
         else:
-            head = await self._commit_on(start, message)
+            head = await self._index.commit_on(start, message)
             tip = await self._refs.commit(self._ref)
             await self._keep_lost([look.head, tip, *passed], keeping, head, start)
             await self._attach()
@@ -108,13 +85,13 @@ class GitWorkspace(Workspace):
 
     async def restore(self, to: str, keeping: Keeping) -> tuple[KeptItem, ...]:
         await self.remove_stale_locks()
-        look = await self.look()
+        look = await self._index.look()
         passed = self._passed()
         await self._check_branch(look)
         tip = await self._refs.commit(self._ref)
         if look.clean and look.attached and look.head == to:
             return tuple(await self._keep_lost(passed, keeping, to))
-        look = await self._mended(look)
+        look = await self._index.mended(look)
         kept = self._move(look.status.nested if look.status else (), keeping)
         kept += self._move(self._unreadable(look), keeping)
         base, dirty = await self._keep_dirty(look, keeping)
@@ -139,126 +116,20 @@ class GitWorkspace(Workspace):
         """Keeps what is dirty, but for nested repositories, and what only this tree's HEAD holds.
         Every file stays where it is."""
         await self.remove_stale_locks()
-        look = await self._mended(await self.look())
+        look = await self._index.mended(await self._index.look())
         _, kept = await self._keep_dirty(look, keeping)
         return kept + await self._keep_lost([look.head, *self._passed()], keeping)
 
     async def detach(self) -> None:
-        self._registration.check(self._repository.common_dir)
+        self._index.check()
         head = await self._refs.head(self._git_dir)
         if head.branch is not None and head.commit is not None:
             await self._git.run("update-ref", "--no-deref", "-m", "detached", "HEAD", head.commit)
-
-    async def look(self) -> Look:
-        """One look at the tree; one process."""
-        self._registration.check(self._repository.common_dir)
-        busy = in_operation(self._git_dir)
-        status: Status | None = None
-        if (self._git_dir / "index").exists():
-            try:
-                status = await read_status(self._git, self.path)
-            except UpstreamError:
-                self._registration.check(self._repository.common_dir)
-                raise
-        if status is None:
-            head = await self._refs.head(self._git_dir)
-            return Look(head.commit, head.branch == self.scope.branch, None, False, busy)
-        attached = status.branch == self.scope.branch
-        return Look(status.head, attached, status, self._hides_entries(status.head), busy)
 
     def _passed(self) -> tuple[str, ...]:
         """What HEAD was at since it was last made sure of, and what git would take up again."""
         moves, self._read = moved_through(self._git_dir, self._dealt)
         return (*moves, *operation_commits(self._git_dir))
-
-    def _hides_entries(self, head: str | None) -> bool:
-        index = self._git_dir / "index"
-        told = index.stat()
-        key = (told.st_mtime_ns, told.st_size, told.st_ino)
-        if self._hides[0] != key:
-            digits = len(head) if head else 40
-            found = hides_entries(index.read_bytes(), digits, sparse=self._is_sparse)
-            self._hides = (key, found)
-        return self._hides[1]
-
-    @property
-    def _is_sparse(self) -> bool:
-        """Whether what the tree leaves out is flagged skip-worktree."""
-        return (self._git_dir / "info" / "sparse-checkout").exists()
-
-    async def _mended(self, look: Look) -> Look:
-        """The look once the index tells what is in the tree."""
-        if look.status is None:
-            (self._git_dir / "index").unlink(missing_ok=True)
-            await self._git.run("read-tree", *([look.head] if look.head else ["--empty"]))
-            return await self.look()
-        if not look.hides:
-            return look
-        listed = (await self._git.run("ls-files", "-v", "-z")).stdout.split(b"\0")
-        assumed = [line[2:] for line in listed if line[:1].islower()]
-        skipped = [] if self._is_sparse else [line[2:] for line in listed if line[:1] in b"Ss"]
-        for flag, paths in (("assume-unchanged", assumed), ("skip-worktree", skipped)):
-            await self._git.run(
-                "update-index", f"--no-{flag}", "-z", "--stdin", stdin=_listed(paths)
-            )
-        return await self.look()
-
-    async def _stage(self, look: Look) -> None:
-        """Puts all that is dirty into the index, nested repositories left out."""
-        nested = look.status.nested if look.status else ()
-        if not nested:
-            await self._git.run("add", "--all", "--sparse", timeout_s=LONG_S)
-            return
-        but = [b":(top)", *(b":(top,literal,exclude)" + path.rstrip(b"/") for path in nested)]
-        await self._git.run(
-            "add",
-            "--all",
-            "--sparse",
-            "--pathspec-from-file=-",
-            "--pathspec-file-nul",
-            stdin=_listed(but),
-            timeout_s=LONG_S,
-        )
-
-    async def _commit(self, head: str, message: str) -> str:
-        made = await self._git.run(
-            "commit",
-            "--quiet",
-            "--no-verify",
-            "--cleanup=verbatim",
-            "--file=-",
-            stdin=message.encode(),
-            check=False,
-            timeout_s=LONG_S,
-        )
-        now = (await self._refs.head(self._git_dir)).commit
-        if made.status == 0 and now is not None:
-            return now
-        same = await self._git.run("diff-index", "--cached", "--quiet", head, check=False)
-        if same.status == 0:
-            return head
-        raise UpstreamError(self._git.refusal("commit", made))
-
-    async def _commit_on(self, start: str, message: str) -> str:
-        """A commit of the index whose only parent is `start`, which stays if nothing differs."""
-        tree = (await self._git.run("write-tree")).text
-        if tree == await self._tree_of(start):
-            return start
-        made = await self._git.run(
-            "commit-tree", tree, "-p", start, "-F", "-", stdin=message.encode()
-        )
-        return made.text
-
-    async def _tree_of(self, commit: str | None) -> str | None:
-        if commit is None:
-            return None
-        return (await self._git.run("rev-parse", "--verify", f"{commit}^{{tree}}")).text
-
-    async def _contains(self, newer: str, older: str) -> bool:
-        if newer == older:
-            return True
-        answer = await self._git.run("merge-base", "--is-ancestor", older, newer, check=False)
-        return answer.status == 0
 
     async def _keep(self, tree: str, head: str | None, keeping: Keeping) -> KeptItem:
         parents = [head] if head else []
@@ -268,9 +139,9 @@ class GitWorkspace(Workspace):
         """Keeps what differs from HEAD. Returns the commit or tree that holds what is on disk."""
         if look.clean and look.head is not None:
             return look.head, []
-        await self._stage(look)
+        await self._index.stage(look)
         tree = (await self._git.run("write-tree")).text
-        if tree == await self._tree_of(look.head):
+        if tree == await self._index.tree_of(look.head):
             return tree, []
         return tree, [await self._keep(tree, look.head, keeping)]
 
@@ -323,7 +194,7 @@ class GitWorkspace(Workspace):
                 ),
                 keeping,
             )
-            look = await self.look()
+            look = await self._index.look()
         return look
 
     def _changed_submodules(self, look: Look) -> tuple[bytes, ...]:
@@ -417,32 +288,18 @@ class GitWorkspace(Workspace):
     ) -> tuple[list[KeptItem], Look]:
         """Removes untracked files once it is sure that they are kept, and looks at what is left."""
         kept: list[KeptItem] = []
-        look = await self.look()
+        look = await self._index.look()
         # To remove an ignore file can bring more to light.
         while look.status is not None and (look.status.untracked or look.status.nested):
             unreadable = self._unreadable(look)
             kept += self._move((*look.status.nested, *unreadable), keeping)
             if look.status.untracked and not unreadable:
-                tree, base = await self._tree_with(base, look.status.untracked)
+                tree, base = await self._index.tree_with(base, look.status.untracked)
                 if tree != base:
                     kept.append(await self._keep(base, head, keeping))
                 self._remove(look.status.untracked)
-            look = await self.look()
+            look = await self._index.look()
         return kept, look
-
-    async def _tree_with(self, base: str, paths: tuple[bytes, ...]) -> tuple[str, str]:
-        """The tree of `base`, and the same with these files as they are on disk."""
-        index = self._git_dir / "agl-index"
-        env = {"GIT_INDEX_FILE": str(index)}
-        try:
-            await self._git.run("read-tree", base, env=env)
-            tree = (await self._git.run("write-tree", env=env)).text
-            await self._git.run(
-                "update-index", "--add", "--replace", "-z", "--stdin", stdin=_listed(paths), env=env
-            )
-            return tree, (await self._git.run("write-tree", env=env)).text
-        finally:
-            index.unlink(missing_ok=True)
 
     async def _settle(self, look: Look, to: str, submodules: tuple[bytes, ...]) -> None:
         """Brings submodules to what `to` says of them, and makes sure of where the tree is."""
@@ -465,7 +322,3 @@ class GitWorkspace(Workspace):
                     parent.rmdir()
                 except OSError:
                     break
-
-
-def _listed(paths: Iterable[bytes]) -> bytes:
-    return b"".join(path + b"\0" for path in paths)

@@ -1,7 +1,8 @@
-"""`fix` on projects that nobody here wrote, gated by their own tests. pip fetches them."""
+"""`fix` on projects that nobody here wrote, gated by their own tests. pip and npm fetch them."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -17,8 +18,10 @@ PYTEST = f"{sys.executable} -B -m pytest -q -p no:cacheprovider"
 
 @dataclass(frozen=True)
 class Project:
-    """A source distribution, how it is checked, and one line of it, right, broken and wrong."""
+    """A project by pip or npm, how it is checked (`{tools}`: where its test tool is), and one line
+    of it, right, broken and wrong."""
 
+    by: str
     name: str
     version: str
     build: str
@@ -30,6 +33,7 @@ class Project:
 
 PROJECTS = [
     Project(
+        "pip",
         "iniconfig",
         "2.3.1",
         f"PYTHONPATH=src {PYTEST} testing",
@@ -39,6 +43,7 @@ PROJECTS = [
         "None if lineno is None else lineno + 2",
     ),
     Project(
+        "pip",
         "toolz",
         "1.0.0",
         f"{PYTEST} toolz/tests/test_itertoolz.py",
@@ -47,12 +52,42 @@ PROJECTS = [
         "return itertools.islice(seq, n - 1)\n",
         "return itertools.islice(seq, n + 1)\n",
     ),
+    Project(
+        "npm",
+        "minimist",
+        "1.2.8",
+        "NODE_PATH={tools}/node_modules {tools}/node_modules/.bin/tape 'test/*.js'",
+        "index.js",
+        "var value = !flags.strings[key] && isNumber(val)\n",
+        "var value = flags.strings[key] && isNumber(val)\n",
+        "var value = !flags.strings[key] && !isNumber(val)\n",
+    ),
 ]
+
+
+def fetched(project: Project, folder: Path) -> Path:
+    """The project's files as they were published, and its test tool if it needs one."""
+    wanted = {
+        "pip": f"{project.name}=={project.version}",
+        "npm": f"{project.name}@{project.version}",
+    }
+    if project.by == "pip":
+        get = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
+        subprocess.run([*get, "-d", str(folder), wanted["pip"]], check=True, timeout=240)
+    else:
+        tool = ["npm", "install", "-q", "--no-audit", "--no-fund", "--prefix", f"{folder}/tools"]
+        subprocess.run([*tool, "tape@5.7.5"], check=True, timeout=240)
+        subprocess.run(["npm", "pack", "-q", wanted["npm"]], cwd=folder, check=True, timeout=240)
+    with tarfile.open(next(folder.glob("*.t*gz"))) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / ("package" if project.by == "npm" else f"{project.name}-{project.version}")
 
 
 @pytest.fixture(params=PROJECTS, ids=lambda project: project.name)
 def project(request: pytest.FixtureRequest) -> Project:
     found: Project = request.param
+    if found.by == "npm" and shutil.which("npm") is None:
+        pytest.skip("npm is not on this machine")
     return found
 
 
@@ -60,12 +95,7 @@ def project(request: pytest.FixtureRequest) -> Project:
 def world(tmp_path: Path, project: Project) -> World:
     """The project with one line broken, committed as it came."""
     world = World(tmp_path)
-    wanted = f"{project.name}=={project.version}"
-    pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
-    subprocess.run([*pip, "-d", str(tmp_path), wanted], check=True, timeout=240)
-    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
-        archive.extractall(tmp_path, filter="data")
-    (tmp_path / f"{project.name}-{project.version}").rename(world.repo)
+    fetched(project, tmp_path).rename(world.repo)
     file = world.repo / project.file
     text = file.read_text()
     assert text.count(project.right) == 1
@@ -74,7 +104,8 @@ def world(tmp_path: Path, project: Project) -> World:
     # A distribution holds generated files that its own .gitignore names.
     world.git("add", "-A", "-f")
     world.git("commit", "-q", "-m", "as it came, and broken")
-    assert world.agl("init", "--build", project.build).status == 0
+    build = project.build.replace("{tools}", f"{tmp_path}/tools")
+    assert world.agl("init", "--build", build).status == 0
     return world
 
 

@@ -1,5 +1,6 @@
 import os
 import stat
+import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -399,17 +400,23 @@ class TestShell:
         assert "not a command line" in await refusal(tools, "shell", command="a\0b")
         assert "cannot start" in await refusal(tools, "shell", command="x" * 1_000_000)
 
-    async def test_the_end_of_much_output_is_shown(self, tools: Tools) -> None:
-        text = await use(
-            tools, "shell", command="seq 1 20000; head -c 40000 /dev/zero | tr '\\0' x"
-        )
-        assert len(text) < 31_000
-        assert text.endswith("x" * 30_000)
-        text = await use(tools, "shell", command="seq 1 20000")
-        left_out = int(text.split(" ", 1)[0].removeprefix("["))
-        shown = text.split("\n", 1)[1]
-        assert left_out + len(shown) == len("\n".join(map(str, range(1, 20_001))))
-        assert shown.endswith("\n20000")
+    @pytest.mark.parametrize(
+        "command",
+        ["seq 1 20000", "seq 1 20000; head -c 40000 /dev/zero | tr '\\0' x", "seq 1 9000; echo é"],
+    )
+    async def test_the_end_of_much_output_is_shown_and_the_rest_is_in_a_file(
+        self, tools: Tools, command: str
+    ) -> None:
+        printed = subprocess.run(["sh", "-c", command], capture_output=True, check=True).stdout
+        note, _, end = (await use(tools, "shell", command=command)).partition("\n")
+        left_out = int(note.split(" ", 1)[0].removeprefix("["))
+        rest = Path(note.partition(" are in ")[2].removesuffix("]"))
+        try:
+            assert rest.stat().st_size == left_out
+            assert rest.read_bytes() + end.encode() == printed.removesuffix(b"\n")
+        finally:
+            rest.unlink()
+        assert 29_000 < len(end.encode()) <= 30_000
 
     async def test_a_command_that_hangs_is_ended(self, tools: Tools) -> None:
         began = time.monotonic()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import mkstemp
 
 from agl.adapters.worktools.arguments import Arguments, Field, Refused, work_tool
 from agl.ports.agents import AgentTask, AgentTool
@@ -40,7 +43,8 @@ def shell(task: AgentTask, processes: Processes, environ: Mapping[str, str]) -> 
 
     return work_tool(
         "shell",
-        "Runs a command line with /bin/sh in the tree and returns the end of its output.",
+        "Runs a command line with /bin/sh in the tree and returns the end of its output; what came"
+        " before the end is written to a file that is named.",
         (
             Field("command", "string", "the command line"),
             Field(
@@ -55,23 +59,46 @@ def shell(task: AgentTask, processes: Processes, environ: Mapping[str, str]) -> 
 
 
 class _Tail:
-    """The last bytes of both streams, in the order in which the lines came."""
+    """The last bytes of both streams, in the order in which the lines came. What came before them
+    is written to a file outside of the tree."""
 
     def __init__(self) -> None:
         self._lines: deque[bytes] = deque()
         self._size = 0
         self._left_out = 0
+        self._rest: Path | None = None
 
     def add(self, stream: Stream, line: bytes) -> None:
         kept = line[-_MAX_BYTES:]
-        self._left_out += len(line) - len(kept)
+        if len(kept) < len(line):
+            while self._lines:
+                self._drop(self._lines.popleft() + b"\n")
+            self._size = 0
+            self._drop(line[: -len(kept)])
         self._lines.append(kept)
         self._size += len(kept) + 1
         while self._size > _MAX_BYTES + 1:
-            dropped = len(self._lines.popleft()) + 1
-            self._size -= dropped
-            self._left_out += dropped
+            dropped = self._lines.popleft() + b"\n"
+            self._size -= len(dropped)
+            self._drop(dropped)
 
     def text(self) -> str:
         text = b"\n".join(self._lines).decode(errors="replace")
-        return f"[{self._left_out} bytes before this]\n{text}" if self._left_out else text
+        if not self._left_out:
+            return text
+        where = f" are in {self._rest}" if self._rest is not None else ""
+        return f"[{self._left_out} bytes before this{where}]\n{text}"
+
+    def _drop(self, part: bytes) -> None:
+        """Writes what no longer fits to the file; where there is no room for it, it is only
+        counted."""
+        self._left_out += len(part)
+        try:
+            if self._rest is None:
+                handle, name = mkstemp(prefix="agl-output-", suffix=".txt")
+                os.close(handle)
+                self._rest = Path(name)
+            with self._rest.open("ab") as file:
+                file.write(part)
+        except OSError:
+            return

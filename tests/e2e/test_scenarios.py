@@ -491,3 +491,34 @@ def test_i3_reports_that_never_fit_have_an_end(world: World) -> None:
     assert done.status in (6, 9), done.err
     assert done.err.count("hand_in failed") <= 10
     assert [entry["name"] for entry in world.entries("x")] == ["write7"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [("overloaded", 6), ("rate_limited", 6), ("dropped", 6), ("too_long", 6), ("auth", 5)],
+)
+def test_i1_i8_a_model_that_fails_runs_no_tool_and_keeps_the_work(
+    world: World, kind: str, code: int
+) -> None:
+    """What the agent wrote before is kept; the calls of the broken answer are not made; a resume
+    begins the step again."""
+    arguments = prepared(world)
+    turns = [
+        {"calls": [write("half.txt", "half\n")]},
+        {"error": {"kind": kind}, "calls": [write("whole.txt", "whole\n")]},
+        {"text": "done"},
+    ]
+    (world.folder / "script.json").write_text(script({"work": turns}))
+    done = world.agl(*arguments)
+    assert done.status == code
+    assert kind in sentence("\n".join(done.err.splitlines()[-1:]))
+    assert "'work'" in done.err
+    assert world.entries("x") == []
+    tree = next((world.folder / ".agl-trees").rglob("_base"))
+    assert sorted(path.name for path in tree.iterdir()) == [".git", "calc.py", "half.txt"]
+    done = world.agl("resume", "x", "--json")
+    assert done.status == 0, done.err
+    kept = done.json["kept"]
+    assert isinstance(kept, list)
+    assert world.git("show", f"refs/agl/kept/{kept[0]}:half.txt") == "half"
+    assert world.git("show", "agl/x:whole.txt") == "whole"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import subprocess
 import sys
+import termios
 
 from e2e.conftest import prepared
 from e2e.world import World
@@ -21,10 +23,14 @@ def at_a_terminal(world: World, *args: str, types: str) -> tuple[int, str]:
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     os.close(terminal)
-    os.write(controller, types.encode())
     seen = b""
+    while b"or 'none'" not in seen:
+        seen += os.read(controller, 65536)
+    os.write(controller, types.encode())
     while True:
         try:
             read = os.read(controller, 65536)
@@ -63,6 +69,21 @@ def test_a_person_may_type_another_command(bare_world: World) -> None:
 def test_a_person_may_say_that_there_is_none(bare_world: World) -> None:
     bare_world.make_repository({"Makefile": "test:\n\ttrue\n"})
     assert at_a_terminal(bare_world, "init", types="none\n")[0] == 0
+    assert builds(bare_world) == []
+
+
+def test_ctrl_c_at_the_question_ends_it_at_once(bare_world: World) -> None:
+    bare_world.make_repository({"Makefile": "test:\n\ttrue\n"})
+    status, seen = at_a_terminal(bare_world, "init", types="\x03")
+    assert status == -2, seen
+    assert "Traceback" not in seen
+    assert builds(bare_world) == []
+
+
+def test_ctrl_d_at_the_question_is_no_answer(bare_world: World) -> None:
+    bare_world.make_repository({"Makefile": "test:\n\ttrue\n"})
+    status, seen = at_a_terminal(bare_world, "init", types="\x04")
+    assert status == 2, seen
     assert builds(bare_world) == []
 
 

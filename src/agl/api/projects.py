@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,8 +25,13 @@ class Initialised:
     changed: bool
 
 
-Ask = Callable[[Detected | None], str | None]
-"""Asks the person for the build command, given what was detected; None: there is none."""
+class BuildNotSaid(InputError):
+    """A repository is new, and nobody said how it is checked. `detected` is what its files speak
+    for."""
+
+    def __init__(self, message: str, detected: Detected | None) -> None:
+        super().__init__(message)
+        self.detected = detected
 
 
 def find(settings: Settings, start: Path) -> tuple[Project, Repository]:
@@ -47,16 +51,14 @@ async def init(
     build: str | None = None,
     *,
     no_build: bool = False,
-    ask: Ask | None = None,
     wait_s: float = 5.0,
 ) -> Initialised:
     """Registers the repository around a folder, or changes the build of a registered one; waits
-    `wait_s` seconds for another process that does the same. A new one whose build is not said is
-    asked for with `ask`.
+    `wait_s` seconds for another process that does the same.
 
     Raises:
-        InputError: there is no repository or it has no commit; or a new one, no build is said, and
-            nobody can be asked.
+        InputError: there is no repository or it has no commit.
+        BuildNotSaid: it is a new one.
         StateError: another process still registers a project.
         UpstreamError: git is missing or too old, or the repository names no committer.
     """
@@ -68,7 +70,7 @@ async def init(
         known = projects.lookup(settings, repository)
         if known is not None:
             return Initialised(known, known.trees(settings), created=False, changed=False)
-        build = _asked(repository, ask)
+        raise _build_not_said(repository)
     try:
         with container.locks(settings).hold(("projects",), wait_s=wait_s):
             return _registered(settings, repository, build)
@@ -76,14 +78,13 @@ async def init(
         raise StateError(f"{error.holder} is registering a project; try again") from error
 
 
-def _asked(repository: Repository, ask: Ask | None) -> str | None:
+def _build_not_said(repository: Repository) -> BuildNotSaid:
     detected = None if repository.top is None else detect(repository.top)
-    if ask is not None:
-        return ask(detected)
     flag = f"--build {shlex.quote(detected.command if detected else 'make test')}"
     why = f" ({detected.why})" if detected else ""
-    raise InputError(
-        f"say how the project is checked, as in `agl init {flag}`{why}, or `agl init --no-build`"
+    return BuildNotSaid(
+        f"say how the project is checked, as in `agl init {flag}`{why}, or `agl init --no-build`",
+        detected,
     )
 
 

@@ -22,18 +22,19 @@ def build_command(detected: Detected | None) -> str | None:
     """The command that the person types, Enter for the detected one, `none` for no build.
 
     Raises:
-        InputError: the person typed nothing and nothing was detected.
+        InputError: the person typed nothing and nothing was detected, or went away.
     """
     default = f" [{detected.command}]" if detected else ""
     if detected:
         print(f"{detected.why}, so it may be checked with: {detected.command}", file=sys.stderr)
     prompt = f"Command that says whether a tree is good, or {NONE!r}{default}: "
     print(prompt, end="", file=sys.stderr, flush=True)
-    typed = sys.stdin.readline().strip()
+    line = sys.stdin.readline()
+    typed = line.strip()
     if typed == NONE:
         return None
     if typed:
         return typed
-    if detected is None:
+    if detected is None or not line:
         raise InputError("no command was typed; `agl init --no-build` does without one")
     return detected.command

@@ -11,6 +11,7 @@ from agl.cli.failures import stopped_page
 from agl.cli.page import Page, say, write
 
 if TYPE_CHECKING:
+    from agl.api.projects import Initialised
     from agl.config.projects import Project
     from agl.config.settings import Settings
     from agl.ports.history import Repository
@@ -40,13 +41,27 @@ class Context:
 
         return projects.find(self.settings(), self.here)
 
+    def init(self, build: str | None = None, *, no_build: bool = False) -> Initialised:
+        """Registers the repository. Where nobody said how it is checked, a person at a terminal is
+        asked, while no event loop runs: Ctrl-C ends the question at once."""
+        from agl.api import projects
+        from agl.cli import asking
+
+        settings = self.settings()
+        try:
+            return self.finish(projects.init(settings, self.here, build, no_build=no_build))
+        except projects.BuildNotSaid as question:
+            if not asking.is_possible():
+                raise
+            said = asking.build_command(question.detected)
+        return self.finish(projects.init(settings, self.here, said, no_build=said is None))
+
     def register(self) -> None:
         """Does what `agl init` does, if the repository is new and somebody can be asked.
 
         Raises:
             NotFoundError: it is new, and nobody is there.
         """
-        from agl.api import projects
         from agl.cli import asking
         from agl.ports.errors import NotFoundError
 
@@ -55,9 +70,8 @@ class Context:
         except NotFoundError:
             if not asking.is_possible():
                 raise
-            work = projects.init(self.settings(), self.here, ask=asking.build_command)
-            done = self.finish(work)
-            say(f"{done.project.name}: registered, build {done.project.build or 'none'}")
+            project = self.init().project
+            say(f"{project.name}: registered, build {project.build or 'none'}")
 
     def services(self, label: Label | None = None) -> Services:
         """The ports of the project around the current folder."""

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from agl.cli import asking
 from agl.cli.context import Context
 from agl.cli.page import Page, document_of
 from agl.cli.parsing import Parser
 
 
 def answer(argv: list[str], context: Context) -> Page:
-    from agl.api import projects
-
     parser = Parser("init", "Registers this repository, or changes how it is checked.")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--build", metavar="CMD", help="the command that says whether a tree is good")
     how.add_argument("--no-build", action="store_true", help="there is none; nothing is gated")
     args = parser.parse(argv)
-    ask = asking.build_command if asking.is_possible() else None
-    work = projects.init(
-        context.settings(), context.here, args.build, no_build=args.no_build, ask=ask
-    )
-    done = context.finish(work)
+    done = context.init(args.build, no_build=args.no_build)
     project = done.project
     what = "registered" if done.created else "changed" if done.changed else "registered already"
     text = f"{project.name}: {what}\nrepository  {project.folder}\ntrees       {done.trees}\n"

@@ -122,8 +122,8 @@ class _Stage:
 
     async def agl(self, *args: str, ends: int = 0) -> Finished:
         """One `agl` command, told with what it says."""
-        self._tell(f"\n$ agl {shlex.join(args)}")
         as_json = "--json" in args
+        self._tell(f"\n$ agl {shlex.join(word for word in args if word != '--json')}")
 
         def line(stream: Stream, text: bytes) -> None:
             if stream is Stream.STDERR or not as_json:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import sys
+from pathlib import Path
 
 from agl.cli.context import Context
 from agl.cli.page import Page, document_of, say
@@ -22,6 +24,7 @@ def answer(argv: list[str], context: Context) -> Page:
     report = context.finish(work)
     diff = "\n".join(f"  {line}" for line in report.diff.splitlines())
     entries = "\n".join(f"  {entry}" for entry in report.entries)
+    agl = shlex.quote(sys.argv[0]) if Path(sys.argv[0]).name == "agl" else "agl"
     once = ", ".join(report.worked)
     text = f"""
 The branch {report.branch} in {report.repository}:
@@ -31,10 +34,11 @@ The ledger, one file for each entry, in {report.ledger}:
 {entries}
 
 The kill: AGL died of kill -9 in its first {report.killed_in}. The resume repeated nothing that was
-recorded: {report.replayed} steps came from the ledger. What the agents worked on, as they
-themselves wrote it down outside of AGL: {once}.
+recorded: {report.replayed} agents' steps came from the ledger. What the agents worked on, as
+they themselves wrote it down outside of AGL: {once}.
 The {report.killed_in} is there twice because the first one never ended.
 
-Look around: cd {shlex.quote(str(report.repository))} && {report.environment} agl show demo
+Look around: cd {shlex.quote(str(report.repository))} && {report.environment} {agl} show demo
+Then: rm -rf {shlex.quote(str(report.folder))}
 """
     return Page(document_of(report), text.strip("\n"))

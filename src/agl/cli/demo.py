@@ -24,7 +24,8 @@ def answer(argv: list[str], context: Context) -> Page:
     report = context.finish(work)
     diff = "\n".join(f"  {line}" for line in report.diff.splitlines())
     entries = "\n".join(f"  {entry}" for entry in report.entries)
-    agl = shlex.quote(sys.argv[0]) if Path(sys.argv[0]).name == "agl" else "agl"
+    program = Path(sys.argv[0]).absolute()
+    agl = shlex.quote(str(program)) if program.name == "agl" else "agl"
     once = ", ".join(report.worked)
     text = f"""
 The branch {report.branch} in {report.repository}:

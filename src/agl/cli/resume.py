@@ -15,7 +15,10 @@ def answer(argv: list[str], context: Context) -> Page:
     parser = Parser("resume", "Goes on with a run. What is recorded is replayed, not run again.")
     parser.add_argument("label", metavar="LABEL")
     parser.add_argument(
-        "--again", metavar="STEP", help="run again from this step on: its name, or NAME#2"
+        "--again",
+        metavar="STEP",
+        help="run again from this step on: its name, or NAME#2; `verify` and the name of a question"
+        " or record ask that again",
     )
     parser.add_argument(
         "--answers", metavar="FILE", help="JSON object: a question's key or title → its answer"

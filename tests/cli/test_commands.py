@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from agl.cli.main import COMMANDS
+from agl.cli.page import HelpWanted
+from agl.cli.parsing import Parser
 from cli.conftest import Agl, git
 
 
@@ -180,12 +184,57 @@ def test_workflows_lists_what_is_installed(agl: Agl) -> None:
     assert isinstance(agl("workflows", "--json").json["workflows"], list)
 
 
-@pytest.mark.parametrize("command", ["init", "run", "resume", "clear", "workflows", "list", "show"])
+@pytest.mark.parametrize("command", [*COMMANDS, "run fix"])
 def test_every_command_has_help(command: str, agl: Agl) -> None:
-    said = agl(command, "--help")
+    said = agl(*command.split(), "--help")
     assert said.code == 0
     assert said.out.startswith(f"usage: agl {command}")
-    assert agl(command, "--help", "--json").json["help"] == said.out.rstrip("\n")
+    assert "--home DIR" in said.out
+    assert agl(*command.split(), "--help", "--json").json["help"] == said.out.rstrip("\n")
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "run fix"])
+def test_every_argument_says_what_it_is(command: str, agl: Agl) -> None:
+    arguments = arguments_in(agl(*command.split(), "--help").out)
+    assert {"-h, --help", "--json"} <= set(arguments)
+    assert [name for name, said in arguments.items() if not said] == []
+
+
+def test_an_argument_without_a_word_is_seen() -> None:
+    parser = Parser("x", "Does it.")
+    parser.add_argument("label", metavar="LABEL")
+    parser.add_argument("--long-enough-for-a-line-of-its-own", help="said")
+    parser.add_argument("--item")
+    with pytest.raises(HelpWanted) as wanted:
+        parser.parse(["--help"])
+    silent = [name for name, said in arguments_in(str(wanted.value)).items() if not said]
+    assert silent == ["LABEL", "--item ITEM"]
+
+
+def arguments_in(shown: str) -> dict[str, str]:
+    """The arguments that a help lists, each with what it says of it."""
+    found: dict[str, str] = {}
+    name = ""
+    for section in re.findall(r"^\S.*:\n((?: +.*\n?)+)", shown, re.MULTILINE):
+        for line in section.splitlines():
+            if line.startswith("   "):
+                found[name] += line.strip()
+            else:
+                name, _, said = line.strip().partition("  ")
+                found[name] = said.strip()
+    return found
+
+
+def test_the_help_of_run_says_what_must_be_given(agl: Agl) -> None:
+    assert agl("run", "--help").out.startswith("usage: agl run WORKFLOW -n LABEL ")
+    assert "branch is agl/LABEL (required)" in agl("run", "--help").out
+
+
+def test_the_help_of_a_workflow_is_about_it(agl: Agl, flow: str) -> None:
+    for words, name in ((("run", "fix"), "fix"), (("run", "-n", "x", flow), flow)):
+        said = " ".join(agl(*words, "--help").out.split())
+        assert said.startswith(f"usage: agl run {name} [-h] [--json] -n LABEL ")
+        assert "WORKFLOW" not in said
 
 
 def test_the_help_of_run_shows_the_workflows_flags(agl: Agl, flow: str) -> None:

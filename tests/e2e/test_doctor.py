@@ -24,24 +24,44 @@ def test_each_missing_thing_is_named_with_what_to_type(bare_world: World) -> Non
     (bare_world.home / "config.toml").write_text("keep_days = 'many'\n")
     done = bare_world.agl("doctor", "--json")
     assert done.status == 6
-    assert found(done) == {
-        "Python": True,
-        "home": False,
-        "git": False,
-        "project": False,
-        "trees": False,
-    }
+    assert found(done) == {"Python": True, "home": False, "git": False}
     text = bare_world.agl("doctor")
     assert "keep_days" in text.out
     assert "git config" in text.out
     assert "Traceback" not in text.err
 
 
-def test_outside_of_a_repository_it_goes_on(bare_world: World) -> None:
+def test_what_several_looks_meet_is_said_once(bare_world: World) -> None:
     done = bare_world.agl("doctor", "--json", cwd=bare_world.folder)
     assert done.status == 6
-    assert found(done)["home"]
-    assert not found(done)["git"]
+    assert found(done) == {"Python": True, "home": True, "git": False}
+    said = bare_world.agl("doctor", cwd=bare_world.folder)
+    assert said.out.count("is not in a git repository") == 1
+    assert said.err == "agl: missing: git\n"
+
+
+def test_no_problem_hides_another(bare_world: World) -> None:
+    bare_world.repo.mkdir()
+    bare_world.git("init", "-q")
+    for name in [name for name in bare_world.env if "COMMITTER" in name or "AUTHOR" in name]:
+        del bare_world.env[name]
+    said = bare_world.agl("doctor")
+    assert [line.split()[:2] for line in said.out.splitlines()] == [
+        ["ok", "Python"],
+        ["ok", "home"],
+        ["no", "git"],
+        ["no", "git"],
+        ["no", "project"],
+    ]
+    assert "does not know who commits" in said.out
+    assert "has no commit yet" in said.out
+    assert said.err == "agl: missing: git, project\n"
+
+
+def test_what_is_right_in_the_same_words_is_said_each_time(world: World) -> None:
+    done = world.agl("doctor", "--json", more={"AGL_TREES_ROOT": str(world.home)})
+    assert done.status == 0
+    assert found(done)["trees"]
 
 
 def test_a_trees_root_that_cannot_be_made_is_named(world: World) -> None:

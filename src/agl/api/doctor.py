@@ -12,7 +12,7 @@ from pathlib import Path
 from agl.api import projects
 from agl.config import container
 from agl.config.settings import resolve
-from agl.ports.errors import AglError
+from agl.ports.errors import AglError, leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Check:
 
 
 async def doctor(environ: Mapping[str, str], home: str | None, here: Path) -> tuple[Check, ...]:
-    """Looks at all that a run needs here, and goes on after what is missing. Makes nothing that
-    stays."""
+    """Looks at all that a run needs here, and goes on after what is missing; what several looks
+    meet is said by the first. Makes nothing that stays."""
 
     async def settings() -> str:
         found = resolve(environ, home)
@@ -35,7 +35,9 @@ async def doctor(environ: Mapping[str, str], home: str | None, here: Path) -> tu
 
     async def git() -> str:
         repository = container.find_repository(here)
-        await container.history(repository).check_ready()
+        problems = await container.history(repository).problems()
+        if problems:
+            raise ExceptionGroup("git", problems)
         return f"ready in {str(repository.top or repository.common_dir)!r}"
 
     async def project() -> str:
@@ -58,18 +60,21 @@ async def doctor(environ: Mapping[str, str], home: str | None, here: Path) -> tu
         "trees": trees,
     }
     for name, look in looks.items():
-        checks.append(await _check(name, look))
+        said = {one.said for one in checks if not one.ok}
+        checks += [one for one in await _checks(name, look) if one.said not in said]
     return tuple(checks)
 
 
-async def _check(name: str, look: Callable[[], Awaitable[str]]) -> Check:
+async def _checks(name: str, look: Callable[[], Awaitable[str]]) -> list[Check]:
+    """What was found, or one check for each problem."""
     try:
-        return Check(name, True, await look())
-    except AglError as error:
-        return Check(name, False, str(error))
+        return [Check(name, True, await look())]
     except OSError as error:
         where = f"{error.filename!r}: " if error.filename else ""
-        return Check(name, False, f"{where}{error.strerror}; `chmod u+rwx` it, or choose another")
+        how = f"{where}{error.strerror}; `chmod u+rwx` it, or choose another"
+        return [Check(name, False, how)]
+    except (AglError, ExceptionGroup) as error:
+        return [Check(name, False, str(problem)) for problem in leaves(error)]
 
 
 def _write_once(folder: Path) -> None:

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agl.ports.errors import InputError
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--answers",
+        metavar="FILE",
+        help="answers given beforehand, a JSON object: a question's key or title → its answer",
+    )
 
 
 def read_answers(file: str | None) -> dict[str, str]:

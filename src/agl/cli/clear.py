@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 def answer(argv: list[str], context: Context) -> Page:
     parser = Parser(
         "clear",
-        "Takes runs away: trees, branches, records. `agl recover` brings back what only they held.",
+        "Takes runs away: trees, branches, records. What only they held is kept for `keep_days` (14"
+        "\nby default); `agl recover` brings it back. A run that is at work is refused.",
     )
-    parser.add_argument("labels", metavar="LABEL", nargs="+")
+    parser.add_argument("labels", metavar="LABEL", nargs="+", help="the name of a run to take away")
     parser.add_argument(
-        "--purge", action="store_true", help="destroy for good what is kept of them"
+        "--purge",
+        action="store_true",
+        help="keep nothing: destroy for good all that is kept of them",
     )
     args = parser.parse(argv)
     labels = [Label(text) for text in args.labels]

@@ -35,10 +35,10 @@ def answer(argv: list[str], context: Context) -> Page:
         return Page({"words": words}, "\n".join(words))
     parser = Parser(
         "completion",
-        "Prints what makes a shell complete commands, labels and workflows; for bash, put"
-        ' `eval "$(agl completion bash)"` into ~/.bashrc.',
+        "Prints what makes a shell complete commands, labels and workflows. For bash, put"
+        '\n`eval "$(agl completion bash)"` into ~/.bashrc.',
     )
-    parser.add_argument("shell", choices=sorted(_SCRIPTS), help="which shell")
+    parser.add_argument("shell", choices=sorted(_SCRIPTS), help="the shell that is to complete")
     script = _SCRIPTS[parser.parse(argv).shell]
     return Page({"script": script}, script)
 

@@ -14,8 +14,8 @@ from agl.cli.parsing import Parser
 def answer(argv: list[str], context: Context) -> Page:
     Parser(
         "demo",
-        "Repairs a failing test in a small repository of its own, offline, with a scripted model;"
-        " AGL is killed in the middle and resumed.",
+        "Repairs a failing test in a small repository of its own in a temporary folder, offline,"
+        "\nwith a scripted model; AGL is killed in the middle and resumed.",
     ).parse(argv)
     from agl.api import demo
     from agl.config import container

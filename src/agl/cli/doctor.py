@@ -15,7 +15,7 @@ def answer(argv: list[str], context: Context) -> Page:
 
     checks = context.finish(doctor(context.environ, context.home, context.here))
     lines = [f"{'ok ' if one.ok else 'no '} {one.name:8} {one.said}" for one in checks]
-    missing = [one.name for one in checks if not one.ok]
+    missing = dict.fromkeys(one.name for one in checks if not one.ok)
     notes = f"agl: missing: {', '.join(missing)}" if missing else ""
     code = UpstreamError.exit_code if missing else 0
     return Page({"checks": plain(checks)}, "\n".join(lines), notes, code)

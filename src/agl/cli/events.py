@@ -22,7 +22,9 @@ STDOUT = "-"
 
 def add_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--events", metavar="FILE", help="write what happens as JSON lines; - is standard output"
+        "--events",
+        metavar="FILE",
+        help="write what happens into FILE as JSON lines; - is standard output",
     )
 
 

@@ -8,10 +8,18 @@ from agl.cli.parsing import Parser
 
 
 def answer(argv: list[str], context: Context) -> Page:
-    parser = Parser("init", "Registers this repository, or changes how it is checked.")
+    parser = Parser(
+        "init",
+        "Registers this repository, or changes how it is checked. Of a new one without a flag, a"
+        "\nperson at a terminal is asked; the command that its files speak for is proposed.",
+    )
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--build", metavar="CMD", help="the command that says whether a tree is good")
-    how.add_argument("--no-build", action="store_true", help="there is none; nothing is gated")
+    how.add_argument(
+        "--build",
+        metavar="CMD",
+        help="the shell command that says with its exit status whether a tree is good",
+    )
+    how.add_argument("--no-build", action="store_true", help="nothing checks this repository")
     args = parser.parse(argv)
     done = context.init(args.build, no_build=args.no_build)
     project = done.project

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 def answer(argv: list[str], context: Context) -> Page:
     from agl.api import reading
 
-    Parser("list", "Lists the runs of this repository, the oldest first.").parse(argv)
+    Parser(
+        "list",
+        "Lists the runs of this repository, the oldest first, each with how it is: running,"
+        "\ninterrupted, or what came of it. `agl show LABEL` shows one.",
+    ).parse(argv)
     project, runs = reading.runs(context.settings(), context.here)
     document = {"project": project, "runs": plain(runs)}
     if not runs:

@@ -102,7 +102,7 @@ def _help() -> str:
     lines += [f"  {name}" for name in entry_points("agl.commands") if name not in COMMANDS]
     return "\n".join(
         [
-            "usage: agl [--home DIR] COMMAND …",
+            "usage: agl [--home DIR] [--json] COMMAND …",
             "",
             "Runs AI coding agents on a git repository as workflows.",
             "",
@@ -110,8 +110,8 @@ def _help() -> str:
             "",
             "  --home DIR  where runs are recorded (default: AGL_HOME, else ~/.agl)",
             "  --version   show the version",
-            "  --json      with any command: print one JSON document",
+            "  --json      with any command: print one JSON document, also for a failure",
             "",
-            "`agl COMMAND --help` says more of one command.",
+            "`agl COMMAND --help` says more of one command; `agl demo` shows it all, offline.",
         ]
     )

@@ -22,13 +22,16 @@ class Parser(argparse.ArgumentParser):
         super().__init__(
             prog=f"agl {command}",
             description=description,
+            epilog="`agl --help` tells of the flags that stand before the command, as --home DIR.",
             add_help=False,
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         self.help_command = f"agl {command} --help"
         self.add_argument("-h", "--help", action=_Help, nargs=0, help="show this and stop")
-        self.add_argument("--json", action="store_true", help="print one JSON document")
+        self.add_argument(
+            "--json", action="store_true", help="print one JSON document, also for a failure"
+        )
 
     def parse(self, argv: Sequence[str]) -> Any:
         """The arguments, each an attribute.

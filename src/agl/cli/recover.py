@@ -18,10 +18,18 @@ if TYPE_CHECKING:
 
 
 def answer(argv: list[str], context: Context) -> Page:
-    parser = Parser("recover", "Lists what was set aside, or brings it back as a branch.")
-    parser.add_argument("label", metavar="LABEL", nargs="?", help="only what belongs to this run")
-    parser.add_argument("--item", metavar="NAME", help="bring this one back; needs --branch")
-    parser.add_argument("--branch", metavar="BRANCH", help="the branch to make of it")
+    parser = Parser(
+        "recover",
+        "Lists what AGL set aside instead of destroying it: commits, and folders to copy from."
+        "\nWith --item and --branch, makes a branch of such a commit.",
+    )
+    parser.add_argument(
+        "label", metavar="LABEL", nargs="?", help="list only what belongs to this run"
+    )
+    parser.add_argument(
+        "--item", metavar="NAME", help="the commit to bring back, as it is listed; needs --branch"
+    )
+    parser.add_argument("--branch", metavar="BRANCH", help="the new branch to make of it")
     args = parser.parse(argv)
     if (args.item is None) != (args.branch is None):
         parser.error("--item and --branch go together")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agl.cli import events
+from agl.cli.answers import add_flag as add_answers_flag
 from agl.cli.answers import read_answers
 from agl.cli.context import Context
 from agl.cli.page import Page
@@ -12,17 +13,22 @@ from agl.ports.ids import Label
 
 
 def answer(argv: list[str], context: Context) -> Page:
-    parser = Parser("resume", "Goes on with a run. What is recorded is replayed, not run again.")
-    parser.add_argument("label", metavar="LABEL")
+    parser = Parser(
+        "resume",
+        "Goes on with a run that was interrupted, stopped or failed. What is recorded is replayed,"
+        "\nnot run again; the workflow's flags are those that the run was begun with.",
+    )
+    parser.add_argument(
+        "label", metavar="LABEL", help="the run's name; `agl list` shows the runs there are"
+    )
     parser.add_argument(
         "--again",
         metavar="STEP",
-        help="run again from this step on: its name, or NAME#2; `verify` and the name of a question"
-        " or record ask that again",
+        help="run again from this step on: NAME, or NAME#2 for the second of that name, as `agl"
+        " show` lists them; `verify` builds again; of a question or record only that one is asked"
+        " again",
     )
-    parser.add_argument(
-        "--answers", metavar="FILE", help="JSON object: a question's key or title → its answer"
-    )
+    add_answers_flag(parser)
     events.add_flag(parser)
     args = parser.parse(argv)
     label, answers = Label(args.label), read_answers(args.answers)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from agl.cli import events
+from agl.cli.answers import add_flag as add_answers_flag
 from agl.cli.answers import read_answers
 from agl.cli.context import Context
 from agl.cli.page import Page
@@ -20,13 +21,7 @@ if TYPE_CHECKING:
 
 
 def answer(argv: list[str], context: Context) -> Page:
-    first = _parser(
-        "Runs a workflow. `agl run WORKFLOW --help` shows the flags of that workflow.",
-        label_required=False,
-    )
-    rest = first.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    rest.required = False
-    name = first.parse(argv).workflow
+    name = _first_parser().parse(argv).workflow
 
     from agl.api import runs, workflows
     from agl.cli.apart import prints_apart
@@ -34,8 +29,9 @@ def answer(argv: list[str], context: Context) -> Page:
 
     with prints_apart():
         loaded = workflows.load(name)
-        parser = _parser(_described(loaded), label_required=True)
-        parser.help_command = f"agl run {shlex.quote(name)} --help"
+        parser = Parser(f"run {shlex.quote(name)}", _described(loaded))
+        parser.add_argument("workflow", help=argparse.SUPPRESS)
+        _add_flags(parser).required = True
         add_flags(parser, loaded)
         args = parser.parse(argv)
         label, answers = Label(args.label), read_answers(args.answers)
@@ -51,15 +47,29 @@ def answer(argv: list[str], context: Context) -> Page:
     return page if lines is None else lines.end(page)
 
 
-def _parser(description: str, *, label_required: bool) -> Parser:
-    parser = Parser("run", description)
+def _first_parser() -> Parser:
+    """Finds the name of the workflow, whose own flags are not known yet."""
+    parser = Parser(
+        "run",
+        "Runs a workflow in a tree of its own, on the branch agl/LABEL; your checkout stays as it"
+        " is.\n`agl workflows` lists the workflows, `agl run WORKFLOW --help` shows the flags of"
+        " one.",
+    )
+    parser.usage = "agl run WORKFLOW -n LABEL [options] [flags of the workflow]"
     parser.add_argument("workflow", metavar="WORKFLOW", help="its name, or a file as in ./flow.py")
-    parser.add_argument(
+    rest = parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    rest.required = False
+    _add_flags(parser)
+    return parser
+
+
+def _add_flags(parser: Parser) -> argparse.Action:
+    """Adds what every workflow takes; the label's action is returned."""
+    label = parser.add_argument(
         "-n",
         "--label",
-        required=label_required,
         metavar="LABEL",
-        help="the run's name; its branch is agl/LABEL",
+        help="the run's name; its branch is agl/LABEL (required)",
     )
     parser.add_argument(
         "--from",
@@ -68,11 +78,9 @@ def _parser(description: str, *, label_required: bool) -> Parser:
         default="HEAD",
         help="the commit to start at (default: HEAD)",
     )
-    parser.add_argument(
-        "--answers", metavar="FILE", help="JSON object: a question's key or title → its answer"
-    )
+    add_answers_flag(parser)
     events.add_flag(parser)
-    return parser
+    return label
 
 
 def _described(loaded: Loaded) -> str:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 def answer(argv: list[str], context: Context) -> Page:
     parser = Parser("show", "Shows a run: its steps, what they cost, what to type next.")
-    parser.add_argument("label", metavar="LABEL")
+    parser.add_argument(
+        "label", metavar="LABEL", help="the run's name; `agl list` shows the runs there are"
+    )
     label = Label(parser.parse(argv).label)
 
     from agl.api import reading

@@ -19,7 +19,7 @@ def answer(argv: list[str], context: Context) -> Page:
 
     parser = Parser("workflows", "Lists the installed workflows, or shows one with its flags.")
     parser.add_argument(
-        "name", metavar="WORKFLOW", nargs="?", help="its name, or a file as in ./flow.py"
+        "name", metavar="WORKFLOW", nargs="?", help="the one to show: a name, or a file"
     )
     args = parser.parse(argv)
     if args.name is not None:

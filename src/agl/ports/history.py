@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from agl.ports.errors import AglError
+
 
 @dataclass(frozen=True, slots=True)
 class Repository:
@@ -21,13 +23,19 @@ class History(ABC):
     """What the repository holds."""
 
     @abstractmethod
-    async def check_ready(self) -> None:
-        """Refuses a git that is too old, and a repository in which AGL could not commit.
+    async def problems(self) -> tuple[AglError, ...]:
+        """All that keeps AGL from committing here, in the order in which a person removes it, each
+        with what to type: an UpstreamError for a git older than 2.34 or no committer identity, an
+        InputError for a repository that has no commit yet.
 
         Raises:
-            UpstreamError: no git, git older than 2.34, or no committer identity; with what to type.
-            InputError: the repository has no commit yet.
+            UpstreamError: there is no git, or it cannot read the repository.
         """
+
+    async def check_ready(self) -> None:
+        """Raises the first of the problems."""
+        for problem in await self.problems():
+            raise problem
 
     @abstractmethod
     async def resolve(self, ref: str) -> str:

@@ -12,6 +12,12 @@ from agl.adapters.git.history import GitHistory
 from agl.adapters.git.runner import Git
 from agl.ports.errors import InputError, UpstreamError
 
+IDENTITY = {
+    f"GIT_{who}_{what}": "a@example.org"
+    for who in ("AUTHOR", "COMMITTER")
+    for what in ("NAME", "EMAIL")
+}
+
 
 async def test_a_repository_without_a_commit_is_refused(repo: GitTrees, tmp_path: Path) -> None:
     """Scenario A1."""
@@ -20,9 +26,27 @@ async def test_a_repository_without_a_commit_is_refused(repo: GitTrees, tmp_path
     found = find_repository(empty)
     assert found is not None
     before = sorted(str(path) for path in empty.rglob("*"))
+    repo.environ |= IDENTITY
+    repo.connect()
     with pytest.raises(InputError, match="make a first commit"):
         await GitHistory(repo.runner, found).check_ready()
     assert sorted(str(path) for path in empty.rglob("*")) == before
+
+
+async def test_all_that_is_missing_is_told_at_once(repo: GitTrees, tmp_path: Path) -> None:
+    repo.git("init", "--quiet", str(tmp_path / "empty"))
+    found = find_repository(tmp_path / "empty")
+    assert found is not None
+    problems = await GitHistory(repo.runner, found).problems()
+    said = [(type(problem), str(problem).partition(";")[2]) for problem in problems]
+    assert said == [
+        (
+            UpstreamError,
+            " set `git config --global user.name NAME` and"
+            " `git config --global user.email ADDRESS`",
+        ),
+        (InputError, " make a first commit with `git commit`"),
+    ]
 
 
 @pytest.mark.parametrize("said", ["git version 2.33.9", "git version 1.8.3.1", "something else"])
@@ -48,11 +72,7 @@ async def test_no_identity_is_refused_by_the_settings_name(repo: GitTrees, missi
 async def test_an_identity_of_the_environment_is_enough(repo: GitTrees) -> None:
     for name in ("user.name", "user.email"):
         repo.git("config", "--unset", name)
-    repo.environ |= {
-        f"GIT_{who}_{what}": "a@example.org"
-        for who in ("AUTHOR", "COMMITTER")
-        for what in ("NAME", "EMAIL")
-    }
+    repo.environ |= IDENTITY
     repo.connect()
     await repo.history.check_ready()
 

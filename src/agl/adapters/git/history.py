@@ -10,7 +10,7 @@ from agl.adapters.git.discovery import find_repository, git_dir_of
 from agl.adapters.git.refs import HEADS, Refs
 from agl.adapters.git.registration import checked_out_at
 from agl.adapters.git.runner import Git
-from agl.ports.errors import InputError, UpstreamError
+from agl.ports.errors import AglError, InputError, UpstreamError
 from agl.ports.history import History, Repository
 
 _OLDEST = (2, 34)
@@ -29,24 +29,12 @@ class GitHistory(History):
         self._git = git.at(self._git_dir)
         self._refs = Refs(git, repository.common_dir)
 
-    async def check_ready(self) -> None:
-        await self._check_version()
-        if (await self._refs.head(self._git_dir)).commit is None:
-            some = await self._git.run("for-each-ref", "--count=1", "refs/heads", "refs/remotes")
-            if not some.text:
-                raise InputError(
-                    f"the repository {str(self._repository.common_dir)!r} has no commit yet; "
-                    "make a first commit with `git commit`"
-                )
-        for who in ("GIT_COMMITTER_IDENT", "GIT_AUTHOR_IDENT"):
-            answer = await self._git.run("var", who, check=False)
-            if answer.status != 0 and not _NO_IDENTITY.search(answer.stderr):
-                raise UpstreamError(self._git.refusal("var", answer))
-            if answer.status != 0:
-                raise UpstreamError(
-                    "git does not know who commits; set `git config --global user.name NAME` and "
-                    "`git config --global user.email ADDRESS`"
-                )
+    async def problems(self) -> tuple[AglError, ...]:
+        too_old = await self._version()
+        if too_old is not None:
+            return (too_old,)
+        found = (await self._identity(), await self._first_commit())
+        return tuple(problem for problem in found if problem is not None)
 
     async def resolve(self, ref: str) -> str:
         if ref and "\0" not in ref:
@@ -127,8 +115,32 @@ class GitHistory(History):
         rows = answer.stdout.decode("utf-8", "surrogateescape").split("\0")
         return tuple(row[3:] for row in rows if row)
 
-    async def _check_version(self) -> None:
+    async def _version(self) -> AglError | None:
         said = (await self._git.run("version")).text
         numbers = re.search(r"(\d+)\.(\d+)", said)
         if numbers is None or (int(numbers[1]), int(numbers[2])) < _OLDEST:
-            raise UpstreamError(f"{said!r} is too old; install git 2.34 or newer")
+            return UpstreamError(f"{said!r} is too old; install git 2.34 or newer")
+        return None
+
+    async def _identity(self) -> AglError | None:
+        for who in ("GIT_COMMITTER_IDENT", "GIT_AUTHOR_IDENT"):
+            answer = await self._git.run("var", who, check=False)
+            if answer.status != 0 and not _NO_IDENTITY.search(answer.stderr):
+                raise UpstreamError(self._git.refusal("var", answer))
+            if answer.status != 0:
+                return UpstreamError(
+                    "git does not know who commits; set `git config --global user.name NAME` and "
+                    "`git config --global user.email ADDRESS`"
+                )
+        return None
+
+    async def _first_commit(self) -> AglError | None:
+        if (await self._refs.head(self._git_dir)).commit is not None:
+            return None
+        some = await self._git.run("for-each-ref", "--count=1", "refs/heads", "refs/remotes")
+        if some.text:
+            return None
+        return InputError(
+            f"the repository {str(self._repository.common_dir)!r} has no commit yet; "
+            "make a first commit with `git commit`"
+        )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agl.adapters.memory.repository import MemoryRepository
-from agl.ports.errors import InputError
+from agl.ports.errors import AglError, InputError
 from agl.ports.history import History
 
 
@@ -14,8 +14,12 @@ class MemoryHistory(History):
     def __init__(self, repository: MemoryRepository) -> None:
         self._repository = repository
 
-    async def check_ready(self) -> None:
-        self._repository.head(self._repository.checkout)
+    async def problems(self) -> tuple[AglError, ...]:
+        try:
+            self._repository.head(self._repository.checkout)
+        except InputError as error:
+            return (error,)
+        return ()
 
     async def resolve(self, ref: str) -> str:
         repository = self._repository

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from types import ModuleType
 
-from agl.ports.errors import StateError
+from agl.ports.errors import AglError, StateError
 from agl.ports.models import ModelId
 from agl.sdk._engine.services import Services
+from agl.sdk.params import params_of
 from agl.sdk.roles import RoleFactory
 
 
@@ -20,23 +20,34 @@ async def check(services: Services, module: str, params: object) -> None:
     or in a module that is bound there. That is a forecast: each step asks again what it needs.
 
     Raises:
-        InputError, StateError, UpstreamError, DeniedError: with what to type.
+        InputError, StateError, UpstreamError, DeniedError: with what to type; of models, one line
+            for each, with the flags of the parameters that hold it.
     """
     await services.history.check_ready()
     broken = (await services.guards.read(())).broken_config
     if broken is not None:
         raise StateError(f"the repository is broken: {broken}")
-    for model in dict.fromkeys((*_of_params(params), *_of_module(sys.modules[module]))):
-        services.agents.capabilities(model)
-        await services.agents.check_ready(model)
+    flags = _of_params(params)
+    refused: list[AglError] = []
+    for model in dict.fromkeys((*flags, *_of_module(sys.modules[module]))):
+        try:
+            services.agents.capabilities(model)
+            await services.agents.check_ready(model)
+        except AglError as error:
+            where = ", ".join(flags.get(model, ()))
+            refused.append(type(error)(f"{where}: {error}") if where else error)
+    if refused:
+        raise type(refused[0])("\n".join(map(str, refused))) from refused[0]
 
 
-def _of_params(params: object) -> Iterator[ModelId]:
-    if is_dataclass(params):
-        for field in fields(params):
-            value = getattr(params, field.name)
-            if isinstance(value, ModelId):
-                yield value
+def _of_params(params: object) -> dict[ModelId, list[str]]:
+    """The models of the parameters, each with the flags that hold it."""
+    flags: dict[ModelId, list[str]] = {}
+    for param in params_of(type(params)):
+        value = getattr(params, param.name)
+        if isinstance(value, ModelId):
+            flags.setdefault(value, []).append(param.flags[-1])
+    return flags
 
 
 def _of_module(module: ModuleType) -> Iterator[ModelId]:

@@ -27,6 +27,7 @@ class HistoryContract:
         raise NotImplementedError
 
     async def test_a_repository_with_a_commit_is_ready(self, repo: TreesUnderTest) -> None:
+        assert await repo.history.problems() == ()
         await repo.history.check_ready()
 
     @pytest.mark.parametrize("ref", ["HEAD", "main", "refs/heads/main"])

@@ -1,0 +1,57 @@
+"""`agl run fix` on a real repository."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Agl, git
+
+
+def work(content: str, *commands: str) -> list[dict[str, object]]:
+    calls = [{"tool": "write", "arguments": {"path": "calc.txt", "content": content}}]
+    calls += [{"tool": "shell", "arguments": {"command": command}} for command in commands]
+    report = {"tool": "hand_in", "arguments": {"summary": "written"}}
+    return [{"calls": calls}, {"calls": [report]}]
+
+
+def test_a_model_that_is_not_there_is_refused_with_its_flag(project: Path, agl: Agl) -> None:
+    said = agl("run", "fix", "-n", "x", "-r", "add", "--reviewer", "nobody:x")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.splitlines() == [
+        "agl: --implementer: no backend for model 'claude_code:opus' in this version; pass one of"
+        " scripted:PATH",
+        "--reviewer: no backend for model 'nobody:x' in this version; pass one of scripted:PATH",
+    ]
+    assert agl("list", "--json").json["runs"] == []
+
+
+def test_a_model_of_two_flags_is_refused_once(project: Path, agl: Agl) -> None:
+    models = ("--implementer", "scripted:/none", "--reviewer", "scripted:/none")
+    said = agl("run", "fix", "-n", "x", "-r", "add", *models)
+    assert said.code == 3
+    assert said.err.startswith("agl: --implementer, --reviewer: no script '/none'; ")
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_what_a_build_leaves_is_not_committed(
+    repo: Path, agl: Agl, tmp_path: Path, ignored: bool
+) -> None:
+    if ignored:
+        (repo / ".gitignore").write_text("left.txt\n")
+        git(repo, "add", ".")
+        git(repo, "commit", "-q", "-m", "ignore")
+    agl("init", "--build", "echo built > left.txt; grep -q right calc.txt")
+    script = tmp_path / "agent.json"
+    steps = {"implement": work("wrong"), "implement#2": work("right")}
+    script.write_text(json.dumps({"format": 1, "steps": steps}))
+    models = ("--implementer", f"scripted:{script}", "--reviewer", f"scripted:{script}")
+    said = agl("run", "fix", "-n", "x", "-r", "do right", *models, "--json")
+    assert (said.code, said.json["ran"]) == (0, 3)
+    assert git(repo, "diff", "--name-only", "main", "agl/x") == "calc.txt"
+    kept = agl("recover", "--json").json["kept"]
+    left = [git(repo, "show", f"{one['commit']}:left.txt") for one in kept]
+    assert left == ([] if ignored else ["built", "built"])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,34 +29,33 @@ class Ended:
     stderr: bytes = b""
 
 
-Program = Callable[[Command], Coroutine[object, object, Ended]]
-"""What a program does. TERM cancels it; one that then returns has put things in order first."""
+Program = Callable[[Command], Awaitable[Ended]]
 
 
 class MemoryProcesses(Processes):
-    """Runs `programs`, by the first word of a command. `ran` holds what was run, in order. A pid is
-    the place in it."""
+    """Runs `programs`, by the first word of a command. `ran` holds what was run, in order."""
 
     def __init__(self, programs: Mapping[str, Program]) -> None:
         self._programs = programs
-        self._running: dict[asyncio.Task[Ended], Survivor] = {}
         self.ran: list[Command] = []
 
     async def run(self, command: Command, on_line: LineSink | None = None) -> Finished:
         began = time.monotonic()
-        running = self._start(command)
+        program = self._programs.get(command.argv[0])
+        if program is None:
+            raise NotStarted(command.argv[0], "there is no such program", missing=True)
+        self.ran.append(command)
+        timed_out = False
         try:
-            await asyncio.wait({running}, timeout=command.timeout_s)
-        finally:
-            timed_out = not running.done()
-            running.cancel()
-            await asyncio.wait({running})
-            del self._running[running]
-        ended = Ended(-signal.SIGTERM) if running.cancelled() else running.result()
+            async with asyncio.timeout(command.timeout_s):
+                ended = await program(command)
+        except TimeoutError:
+            timed_out = True
+            ended = Ended(status=-9)
         if on_line is not None:
             for stream, output in ((Stream.STDERR, ended.stderr), (Stream.STDOUT, ended.stdout)):
-                for line in _lines(output):
-                    on_line(stream, line)
+                for line in output.removesuffix(b"\n").split(b"\n") if output else ():
+                    on_line(stream, line.removesuffix(b"\r"))
         return Finished(
             status=ended.status,
             stdout=_last(ended.stdout, command.keep_bytes),
@@ -69,11 +67,10 @@ class MemoryProcesses(Processes):
         )
 
     async def end(self, marker: Marker) -> tuple[Survivor, ...]:
-        return await self._end_all(lambda command: _carries(command.marker, marker))
+        return ()
 
     def standing_in(self, folder: Path) -> tuple[Survivor, ...]:
-        resolved = folder.resolve()
-        return tuple(self._found(lambda one: one.cwd.resolve().is_relative_to(resolved)).values())
+        return ()
 
 
 def _last(output: bytes, keep_bytes: int) -> bytes:

@@ -7,11 +7,21 @@ from dataclasses import dataclass
 
 from agl.ports.workspace import Keeping, Workspace
 
+BOTH_CHANGED = "changed on both sides"
+BOTH_ADDED = "added on both sides"
+DELETED_HERE = "deleted here, changed there"
+DELETED_THERE = "changed here, deleted there"
+RENAMED_TWICE = "renamed differently on both sides"
+FILE_AGAINST_FOLDER = "a file on one side, a folder on the other"
+TWO_KINDS = "two kinds of file, a link and a regular one, say"
+SUBMODULE_MOVED = "a submodule that was moved on both sides"
+
 
 @dataclass(frozen=True, slots=True)
 class ConflictedPath:
-    """One path that git could not merge: `kind` says why in plain words, `left` is the digest of
-    what the merge left on disk there, None when it left nothing."""
+    """One path that could not be merged: `kind` is one of the words above, in which "here" is the
+    tree that is merged into, `left` the digest of what the merge left on disk there, None when it
+    left nothing."""
 
     path: str
     kind: str
@@ -27,9 +37,11 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A merge commit with two parents: where the tree was, and what came in."""
+    """A merge commit with two parents: where the tree was, and what came in. `warnings` are what a
+    person should know of it, one sentence each."""
 
     head: str
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +51,8 @@ class NothingToMerge:
 
 class Integrator(ABC):
     """Merges in a scope's tree. A **hold** is a fact of the tree, not of this object: HEAD is at
-    `start`, git is in the middle of merging `other`, and the files are as the merge or a person left
-    them. No call runs a hook, signs, asks, or follows a person's merge settings. Two calls on one
+    `start`, in the middle of merging `other`, and the files are as the merge or a person left them.
+    No call runs a hook, signs, asks, or follows a person's merge settings. Two calls on one
     tree, also of two processes, take turns.
 
     Raises (all calls):

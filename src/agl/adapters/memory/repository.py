@@ -27,6 +27,15 @@ class MemoryCommit:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """What a tree is in the middle of: the commit that comes in, and the paths that could not be
+    merged and that nobody staged."""
+
+    other: str
+    unmerged: frozenset[str] = frozenset()
+
+
 class MemoryRepository:
     """Commits and branches in memory, the user's checkout and AGL's trees below `folder`.
 
@@ -49,6 +58,7 @@ class MemoryRepository:
         self.broken_config: str | None = None
         self._heads: dict[Path, str] = {}
         self._passed: dict[Path, list[str]] = {}
+        self._merging: dict[Path, Merging] = {}
         self.add_tree(self.checkout, "main")
 
     @classmethod
@@ -101,10 +111,12 @@ class MemoryRepository:
         (tree / ".git").write_text(self._mark)
         self._heads[tree] = _HEADS + branch
         self._passed[tree] = []
+        self._merging.pop(tree, None)
 
     def drop_tree(self, tree: Path) -> None:
         self._heads.pop(tree, None)
         self._passed.pop(tree, None)
+        self._merging.pop(tree, None)
 
     def registered(self, tree: Path) -> bool:
         return tree in self._heads
@@ -138,12 +150,30 @@ class MemoryRepository:
         return commit
 
     def scan(self, tree: Path) -> Found:
-        return scan(tree, self.files(self.born(tree)), self.ignored)
+        tracked = self.files(self.born(tree))
+        merging = self.merging(tree)
+        if merging is not None:
+            tracked = {**tracked, **self.files(merging.other)}
+        return scan(tree, tracked, self.ignored)
 
     def put(self, tree: Path, commit: str, branch: str | None) -> None:
         """Moves HEAD, and the branch with it, and writes the commit's files over the tree's."""
         write(tree, self.scan(tree).files, self.files(commit))
         self._move(tree, commit, branch)
+
+    def merging(self, tree: Path) -> Merging | None:
+        """The merge that the tree is in the middle of. Whatever moves HEAD ends it."""
+        return self._merging.get(tree)
+
+    def begin_merge(self, tree: Path, merging: Merging) -> None:
+        self._merging[tree] = merging
+
+    def hold(self, tree: Path, start: str, other: str) -> None:
+        """Moves HEAD and its branch back to `start`, in the middle of merging `other`; the files
+        stay."""
+        self._move(tree, start, self.branch_of(tree))
+        self.settle(tree)
+        self.begin_merge(tree, Merging(other))
 
     def passed(self, tree: Path) -> tuple[str, ...]:
         """The commits that HEAD was at since AGL's own last move, as a reflog has them."""
@@ -158,6 +188,7 @@ class MemoryRepository:
             self.branches[branch] = commit
         self._heads[tree] = commit if branch is None else _HEADS + branch
         self._passed[tree].append(commit)
+        self._merging.pop(tree, None)
 
     # what is kept
 
@@ -186,19 +217,23 @@ class MemoryRepository:
     # what an agent does
 
     def commit_in(self, tree: Path, message: str) -> str:
-        parents = tuple(commit for commit in (self.born(tree),) if commit is not None)
-        return self._commit(tree, parents, self.scan(tree).files, message)
+        return self._commit(tree, self._next_parents(tree), self.scan(tree).files, message)
 
     def commit_ignored_in(self, tree: Path, path: str, content: bytes, message: str) -> str:
         files = dict(self.scan(tree).files)
         files[path] = File(Kind.FILE, content)
-        commit = self._commit(tree, (self.head(tree),), files, message)
+        commit = self._commit(tree, self._next_parents(tree), files, message)
         self.put(tree, commit, self.branch_of(tree))
         return commit
 
     def amend_in(self, tree: Path, message: str) -> str:
         parents = self.commits[self.head(tree)].parents
         return self._commit(tree, parents, self.scan(tree).files, message)
+
+    def stage_in(self, tree: Path, path: str) -> None:
+        merging = self.merging(tree)
+        if merging is not None:
+            self.begin_merge(tree, Merging(merging.other, merging.unmerged - {path}))
 
     def detach_in(self, tree: Path) -> None:
         self._move(tree, self.head(tree), None)
@@ -229,6 +264,11 @@ class MemoryRepository:
 
     def break_config(self) -> None:
         self.broken_config = "the shared configuration says that there is no working tree"
+
+    def _next_parents(self, tree: Path) -> tuple[str, ...]:
+        merging = self.merging(tree)
+        commits = (self.born(tree), merging.other if merging else None)
+        return tuple(commit for commit in commits if commit is not None)
 
     def _commit(self, tree: Path, parents: tuple[str, ...], files: Snapshot, message: str) -> str:
         commit = self.add_commit(parents, files, message)

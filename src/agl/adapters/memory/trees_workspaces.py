@@ -29,7 +29,8 @@ class MemoryWorkspace(Workspace):
         head = self._head()
         found = self._repository.scan(self.path)
         attached = self._repository.branch_of(self.path) == self.scope.branch
-        clean = not found.nested and found.files == self._repository.files(head)
+        changed = found.nested or found.files != self._repository.files(head)
+        clean = not changed and self._repository.merging(self.path) is None
         return TreeState(head, attached, clean)
 
     async def commit_all(self, start: str, message: str, keeping: Keeping) -> str:
@@ -37,9 +38,13 @@ class MemoryWorkspace(Workspace):
         while nested := repository.scan(self.path).nested:
             self.move_aside(tuple(f"{path}/.git" for path in nested), keeping)
         attached = repository.branch_of(self.path) == self.scope.branch
-        parent = head if attached and repository.contains(head, start) else start
+        stays = attached and repository.contains(head, start)
+        parent = head if stays else start
+        merging = repository.merging(self.path) if stays else None
         files, commit = repository.scan(self.path).files, parent
-        if files != repository.files(parent):
+        if merging is not None:
+            commit = repository.add_commit((parent, merging.other), files, message)
+        elif files != repository.files(parent):
             commit = repository.add_commit((parent,), files, message)
         self.keep_commits(commit, keeping)
         self._put(commit)
@@ -78,7 +83,9 @@ class MemoryWorkspace(Workspace):
         safe = [*others, *([] if to is None else [to])]
         safe += [item.commit for item in repository.kept_items if item.commit is not None]
         own = repository.branches.get(self.scope.branch)
-        for tip in (own, *reversed(repository.passed(self.path))):
+        merging = repository.merging(self.path)
+        came = [] if merging is None else [merging.other]
+        for tip in (own, *came, *reversed(repository.passed(self.path))):
             if tip is not None and not any(repository.contains(one, tip) for one in safe):
                 kept.append(_keep(repository, keeping, commit=tip))
                 safe.append(tip)

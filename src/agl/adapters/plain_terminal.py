@@ -152,8 +152,7 @@ class PlainTerminal(Terminal):
             raise EOFError
         while paste and (more := await self._next_line(_PASTE_S)):
             data += more
-        lines = data.decode(errors="replace").removesuffix("\n").splitlines()
-        return "\n".join(lines)
+        return data.decode(errors="replace").replace("\r\n", "\n").removesuffix("\n")
 
     async def _next_line(self, within_s: float | None) -> bytes:
         """What a TTY has to read, which is a line; nothing at the end of input or of the time.

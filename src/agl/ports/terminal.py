@@ -150,9 +150,10 @@ class Terminal(ABC):
 
     @abstractmethod
     async def ask(self, view: Callable[[], Screen[object]], *, priority: int = 0) -> Answer:
-        """Asks and waits: the highest priority first, in order of asking within one.
+        """Asks and waits: the highest priority first, in order of asking within one. What was
+        typed is left as it is, and fits.
 
         Raises:
             NeedsAnswer: nobody is there to answer.
-            InternalError: the terminal is not open.
+            InternalError: the terminal is not open, or the screen has no responses.
         """

@@ -42,6 +42,13 @@ async def test_an_answer_that_no_response_takes_is_the_tests_mistake() -> None:
             await terminal.ask(lambda: SURE)
 
 
+async def test_a_text_that_does_not_fit_is_the_tests_mistake() -> None:
+    age = Screen[object]("Age?", responses=[TextInput("years", int)])
+    async with MemoryTerminal(["old"]) as terminal:
+        with pytest.raises(InternalError, match="'old' does not fit 'years' of 'Age\\?'"):
+            await terminal.ask(lambda: age)
+
+
 async def test_what_was_asked_shown_and_told_is_there_to_read() -> None:
     event = Event("warned", datetime(2026, 1, 2, tzinfo=UTC))
     terminal = MemoryTerminal(["yes"])

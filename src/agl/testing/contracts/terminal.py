@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
@@ -18,6 +19,7 @@ _YES_OR_NO = Screen[object](
     "Go on?", "It is late.", responses=[Choice("yes", 1), Choice("no", 0), TextInput("other", str)]
 )
 _WHO = Screen[object]("Who are you?", responses=[TextInput("name", str)])
+_NO_QUESTION = Screen[object]("Look")
 
 
 class TerminalContract:
@@ -36,10 +38,46 @@ class TerminalContract:
         async with terminal_of(["Ada Lovelace"]) as terminal:
             assert await terminal.ask(lambda: _WHO) == Typed("name", "Ada Lovelace")
 
+    @pytest.mark.parametrize("text", ["", " ", "one\n\n  two\n", "a\u2028b\x0cc\u0085"])
+    async def test_what_was_typed_is_left_as_it_is(
+        self, terminal_of: TerminalOf, text: str
+    ) -> None:
+        async with terminal_of([text]) as terminal:
+            assert await terminal.ask(lambda: _WHO) == Typed("name", text)
+
     async def test_questions_are_answered_one_after_another(self, terminal_of: TerminalOf) -> None:
         async with terminal_of(["Ada", "yes"]) as terminal:
             assert await terminal.ask(lambda: _WHO) == Typed("name", "Ada")
             assert await terminal.ask(lambda: _YES_OR_NO) == Picked("yes")
+
+    async def test_the_highest_priority_comes_next_and_what_is_up_stays(
+        self, terminal_of: TerminalOf
+    ) -> None:
+        answers = ["first", "high", "high too", "low"]
+        async with terminal_of(answers) as terminal:
+            asked = [terminal.ask(lambda: _WHO, priority=priority) for priority in (0, -1, 5, 5)]
+            first, low, high, high_too = await asyncio.gather(*asked)
+        assert [first, high, high_too, low] == [Typed("name", answer) for answer in answers]
+
+    async def test_a_withdrawn_question_takes_no_answer_along(
+        self, terminal_of: TerminalOf
+    ) -> None:
+        async with terminal_of(["Ada"]) as terminal:
+            withdrawn, waiting = (asyncio.create_task(terminal.ask(lambda: _WHO)) for _ in "ab")
+            withdrawn.cancel()
+            assert await waiting == Typed("name", "Ada")
+            with pytest.raises(asyncio.CancelledError):
+                await withdrawn
+
+    async def test_a_screen_without_responses_cannot_be_asked(
+        self, terminal_of: TerminalOf
+    ) -> None:
+        for answers in (None, ["Ada"]):
+            async with terminal_of(answers) as terminal:
+                with pytest.raises(InternalError, match="Look"):
+                    await terminal.ask(lambda: _NO_QUESTION)
+                if answers:
+                    assert await terminal.ask(lambda: _WHO) == Typed("name", "Ada")
 
     async def test_with_nobody_there_a_question_fails_and_is_named(
         self, terminal_of: TerminalOf

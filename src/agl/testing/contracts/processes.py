@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ PROGRAMS = {
     "fail": "ends with the status 3",
     "echo": "writes its stdin to its stdout",
     "talk": "writes the numbers from 1 to 100000 to its stdout, a line each",
-    "hang": "never ends",
+    "hang": "never ends, unless by TERM",
 }
 
 
@@ -51,6 +52,15 @@ class ProcessesContract:
         out = [line for stream, line in lines if stream is Stream.STDOUT]
         assert out == [b"out", b"", b"no end"]
         assert [line for stream, line in lines if stream is Stream.STDERR] == [b"err"]
+
+    async def test_a_carriage_return_before_the_end_of_a_line_belongs_to_the_end(
+        self, processes: Processes, programs: Mapping[str, Command]
+    ) -> None:
+        lines: list[bytes] = []
+        await processes.run(
+            replace(programs["echo"], stdin=b"a\r\r\n\n\rb\r"), lambda _, line: lines.append(line)
+        )
+        assert lines == [b"a\r", b"", b"\rb\r"]
 
     async def test_a_status_is_a_result(
         self, processes: Processes, programs: Mapping[str, Command]
@@ -89,13 +99,21 @@ class ProcessesContract:
                 await processes.run(command)
             assert failure.value.missing
 
+    async def test_where_there_is_no_folder_nothing_starts(
+        self, processes: Processes, programs: Mapping[str, Command]
+    ) -> None:
+        command = programs["greet"]
+        with pytest.raises(NotStarted, match="gone") as failure:
+            await processes.run(replace(command, cwd=command.cwd / "gone"))
+        assert not failure.value.missing
+
     async def test_the_time_limit_ends_a_child(
         self, processes: Processes, programs: Mapping[str, Command]
     ) -> None:
         async with asyncio.timeout(10):
             finished = await processes.run(replace(programs["hang"], timeout_s=0.05))
         assert finished.timed_out
-        assert finished.status != 0
+        assert finished.status == -signal.SIGTERM
 
     async def test_a_cancelled_run_is_cancelled(
         self, processes: Processes, programs: Mapping[str, Command]
@@ -112,6 +130,50 @@ class ProcessesContract:
         feeds = [b"%d" % n for n in range(20)]
         runs = (processes.run(replace(programs["echo"], stdin=feed)) for feed in feeds)
         assert [finished.stdout for finished in await asyncio.gather(*runs)] == feeds
+
+    async def test_what_carries_the_marker_is_ended(
+        self, processes: Processes, programs: Mapping[str, Command], tmp_path: Path
+    ) -> None:
+        mine, other = (f"agl-contract-{tmp_path}-{name}" for name in ("mine", "other"))
+        markers = [Marker(mine, "1"), Marker(mine, "2"), Marker(mine), Marker(other, "1"), None]
+        runs = [
+            asyncio.create_task(processes.run(replace(programs["hang"], marker=marker)))
+            for marker in markers
+        ]
+        await asyncio.sleep(0.02)
+        try:
+            for marker, ended in ((Marker(mine, "1"), runs[:1]), (Marker(mine), runs[1:3])):
+                assert await processes.end(marker)
+                finished = await asyncio.wait_for(asyncio.gather(*ended), 10)
+                assert {one.status for one in finished} == {-signal.SIGTERM}
+            assert await processes.end(Marker(mine)) == ()
+            assert not any(run.done() for run in runs[3:])
+        finally:
+            for run in runs:
+                run.cancel()
+            await asyncio.wait(runs)
+
+    async def test_who_stands_in_a_folder_or_below_is_named(
+        self, processes: Processes, programs: Mapping[str, Command], tmp_path: Path
+    ) -> None:
+        (tmp_path / "tree" / "below").mkdir(parents=True)
+        (tmp_path / "tree-2").mkdir()
+        command = programs["hang"]
+        runs = [
+            asyncio.create_task(processes.run(replace(command, cwd=tmp_path / folder)))
+            for folder in ("tree", "tree/below")
+        ]
+        await asyncio.sleep(0.02)
+        try:
+            below = {one.pid for one in processes.standing_in(tmp_path / "tree" / "below")}
+            standing = {one.pid for one in processes.standing_in(tmp_path / "tree")}
+            assert below < standing
+            assert processes.standing_in(tmp_path / "tree-2") == ()
+        finally:
+            for run in runs:
+                run.cancel()
+            await asyncio.wait(runs)
+        assert processes.standing_in(tmp_path / "tree") == ()
 
     async def test_no_process_carries_a_marker_of_nobody(self, processes: Processes) -> None:
         assert await processes.end(Marker("agl-nobody-has-this-marker")) == ()

@@ -50,3 +50,27 @@ async def test_what_was_run_can_be_looked_up(tmp_path: Path) -> None:
     for command in commands:
         await processes.run(command)
     assert processes.ran == commands
+
+
+async def test_a_program_that_puts_things_in_order_at_the_limit_has_timed_out(
+    tmp_path: Path,
+) -> None:
+    async def tidy(command: Command) -> Ended:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return Ended(7, b"bye")
+        return Ended()
+
+    processes = MemoryProcesses({"tidy": tidy})
+    finished = await processes.run(Command(("tidy",), tmp_path, {}, timeout_s=0.01))
+    assert finished.timed_out
+    assert (finished.status, finished.stdout) == (7, b"bye")
+
+
+async def test_a_program_that_fails_is_the_tests_mistake(tmp_path: Path) -> None:
+    async def fails(command: Command) -> Ended:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        await MemoryProcesses({"fails": fails}).run(Command(("fails",), tmp_path, {}))

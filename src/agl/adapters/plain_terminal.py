@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import heapq
 import os
-import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import zip_longest
@@ -26,16 +25,11 @@ from agl.ports.terminal import (
     Text,
     TextInput,
     Typed,
+    harmless,
 )
 
 _PASTE_S = 0.05
 _MAX_CHARS = 240
-# ECMA-48 control sequences and strings, then all control characters but tab and line feed, and the
-# marks that turn the direction of text around (Unicode TR9).
-_HARMFUL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"
-    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
 
 
 class _Line:
@@ -198,10 +192,10 @@ class PlainTerminal(Terminal):
         if self._out is None:  # it was closed when Python started
             return
         encoding = getattr(self._out, "encoding", None) or "utf-8"
-        harmless = _HARMFUL.sub("", text).encode(encoding, "backslashreplace").decode(encoding)
+        printed = harmless(text).encode(encoding, "backslashreplace").decode(encoding)
         # A reader that went away, or a closed stream, stops no run.
         with suppress(OSError, ValueError):
-            self._out.write(f"{harmless}\n")
+            self._out.write(f"{printed}\n")
             self._out.flush()
 
     def _require_open(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -122,6 +123,19 @@ def answer_meant(screen: Screen[T], text: str) -> Answer | None:
 Answers = Mapping[str, str] | Sequence[str] | Callable[[Screen[object]], str | None]
 """Answers written down beforehand, each a choice's label or a text to type: by title, in order, or
 by a function that may know none."""
+
+
+# ECMA-48 control sequences and strings, then all control characters but tab and line feed, and the
+# marks that turn the direction of text around (Unicode TR9).
+_HARMFUL = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def harmless(text: str) -> str:
+    """The text without what could act on a terminal; tabs and line feeds stay."""
+    return _HARMFUL.sub("", text)
 
 
 class Terminal(ABC):

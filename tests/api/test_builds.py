@@ -15,14 +15,14 @@ DETECTED = [
     ({"tox.ini": "[tox]\n", "conftest.py": ""}, "tox"),
     ({"pyproject.toml": "[tool.tox]\nenv_list = ['py']\n"}, "tox"),
     ({"uv.lock": "", "pyproject.toml": "[tool.pytest.ini_options]\n"}, "uv run pytest -q"),
-    ({"uv.lock": "", "pyproject.toml": ""}, "uv run python -B -m unittest -q"),
+    ({"uv.lock": "", "pyproject.toml": ""}, "uv run python -m unittest -q"),
     ({"poetry.lock": "", "tests/conftest.py": ""}, "poetry run pytest -q"),
     (
         {"pyproject.toml": "[project]\n[dependency-groups]\ndev = ['pytest']\n"},
-        "python3 -B -m pytest -q",
+        "python3 -m pytest -q",
     ),
-    ({"setup.py": ""}, "python3 -B -m unittest -q"),
-    ({"test_calc.py": ""}, "python3 -B -m unittest -q"),
+    ({"setup.py": ""}, "python3 -m unittest -q"),
+    ({"test_calc.py": ""}, "python3 -m unittest -q"),
     ({"package.json": NPM, "pnpm-lock.yaml": ""}, "pnpm install --frozen-lockfile && pnpm test"),
     ({"package.json": NPM, "yarn.lock": ""}, "yarn install --frozen-lockfile && yarn test"),
     (
@@ -84,4 +84,4 @@ def test_a_broken_file_is_no_sign(tmp_path: Path) -> None:
     (tmp_path / "Makefile").mkdir()
     found = detect(tmp_path)
     assert found is not None
-    assert found.command == "python3 -B -m unittest -q"
+    assert found.command == "python3 -m unittest -q"

@@ -26,11 +26,12 @@ _TIMED_OUT = 124  # as timeout(1) has it
 
 
 class ShellVerifier(Verifier):
-    """Runs the build with `environ`, less what would send its git elsewhere."""
+    """Runs the build with `environ`, less what would send its git elsewhere. Python leaves no
+    caches in the tree, unless `environ` says something of it."""
 
     def __init__(self, processes: Processes, environ: Mapping[str, str]) -> None:
         self._processes = processes
-        self._environ = without_git_location(environ)
+        self._environ = {"PYTHONDONTWRITEBYTECODE": "1", **without_git_location(environ)}
 
     async def verify(self, tree: Path, command: str, timeout_s: float, marker: Marker) -> Verdict:
         # An attempt of its own, so that only what this build started is ended after it.

@@ -29,8 +29,7 @@ def detect(folder: Path) -> Detected | None:
 
 
 # A tree of a run has the tracked files alone: what a tool installs beside them, it must install
-# there first. What it leaves and git does not ignore is set aside before the next step, so Python
-# writes no `__pycache__` (-B).
+# there first.
 _FILES: tuple[tuple[str, str, str], ...] = (
     ("Cargo.toml", "cargo test", ""),
     ("go.mod", "go test ./...", ""),
@@ -76,17 +75,17 @@ def _tox(folder: Path) -> Detected | None:
 
 def _python(folder: Path) -> Detected | None:
     why = next(_signs_of_pytest(folder), None)
-    tests = "pytest -q" if why else "python -B -m unittest -q"
+    tests = "pytest -q" if why else "python -m unittest -q"
     for lock, runner in (("uv.lock", "uv run"), ("poetry.lock", "poetry run")):
         if (folder / lock).is_file():
             return Detected(
                 f"{runner} {tests}", f"there is a {lock}" + (f" and {why}" if why else "")
             )
     if why:
-        return Detected("python3 -B -m pytest -q", why)
+        return Detected("python3 -m pytest -q", why)
     is_python = any((folder / name).is_file() for name in ("pyproject.toml", "setup.py"))
     if is_python or any(folder.glob("test*.py")):
-        return Detected("python3 -B -m unittest -q", "there is Python, and no sign of pytest")
+        return Detected("python3 -m unittest -q", "there is Python, and no sign of pytest")
     return None
 
 

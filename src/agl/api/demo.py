@@ -61,7 +61,7 @@ async def demo(
     stage = _Stage(folder, processes, environ, tell)
     await stage.prepare()
     python = shlex.quote(sys.executable)
-    await stage.agl("init", "--build", f"{python} -B -m unittest -q")
+    await stage.agl("init", "--build", f"{python} -m unittest -q")
     model = f"scripted:{folder / 'agent.json'}"
     flags = ("--request", "make the tests pass", "--implementer", model, "--reviewer", model)
     tell("\nThe agent's first idea is wrong, its second is right; then AGL is killed with kill -9:")

@@ -106,6 +106,15 @@ async def test_a_build_gets_no_git_location(
     assert verdict.tail == "none me\n"
 
 
+@pytest.mark.parametrize(("theirs", "said"), [({}, "1"), ({"PYTHONDONTWRITEBYTECODE": ""}, "")])
+async def test_python_leaves_no_caches_unless_a_person_wants_them(
+    processes: SystemProcesses, tmp_path: Path, marker: Marker, theirs: dict[str, str], said: str
+) -> None:
+    verifier = ShellVerifier(processes, {**ENV, **theirs})
+    verdict = await verifier.verify(tmp_path, 'echo "$PYTHONDONTWRITEBYTECODE"', 10, marker)
+    assert verdict.tail == f"{said}\n"
+
+
 async def test_what_a_build_left_behind_is_gone_and_nothing_else(
     verifier: ShellVerifier, processes: SystemProcesses, tmp_path: Path, marker: Marker
 ) -> None:

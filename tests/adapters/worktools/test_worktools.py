@@ -173,6 +173,17 @@ async def test_the_shell_answers_junk(tools: Tools, arguments: object) -> None:
     assert (await tools["shell"].handler(arguments)).is_error
 
 
+@pytest.mark.parametrize(("theirs", "said"), [({}, "1"), ({"PYTHONDONTWRITEBYTECODE": ""}, "")])
+async def test_python_leaves_no_caches_unless_a_person_wants_them(
+    tree: Path, theirs: dict[str, str], said: str
+) -> None:
+    environ = {"PATH": os.environ["PATH"], **theirs}
+    made = worktools(SystemProcesses(grace_s=0.2), environ)(task_in(tree))
+    shell = next(tool for tool in made if tool.name == "shell")
+    answer = await shell.handler({"command": 'echo "[$PYTHONDONTWRITEBYTECODE]"'})
+    assert answer.text == f"[{said}]"
+
+
 class TestConfinement:
     @pytest.mark.parametrize(
         ("path", "why"),

@@ -27,7 +27,7 @@ def shell(task: AgentTask, processes: Processes, environ: Mapping[str, str]) -> 
             Command(
                 argv=("/bin/sh", "-c", command),
                 cwd=task.tree,
-                env=without_git_location(environ),
+                env={"PYTHONDONTWRITEBYTECODE": "1", **without_git_location(environ)},
                 timeout_s=timeout_s,
                 keep_bytes=0,
                 marker=task.marker,

@@ -18,14 +18,53 @@ def work(content: str, *commands: str) -> list[dict[str, object]]:
 
 
 def test_a_model_that_is_not_there_is_refused_with_its_flag(project: Path, agl: Agl) -> None:
-    said = agl("run", "fix", "-n", "x", "-r", "add", "--reviewer", "nobody:x")
+    models = ("--implementer", "nobody:a", "--reviewer", "nobody:b")
+    said = agl("run", "fix", "-n", "x", "-r", "add", *models)
     assert (said.code, said.out) == (2, "")
     assert said.err.splitlines() == [
-        "agl: --implementer: no backend for model 'claude_code:opus' in this version; pass one of"
+        "agl: --implementer: no backend for model 'nobody:a' in this version; pass one of"
         " scripted:PATH",
-        "--reviewer: no backend for model 'nobody:x' in this version; pass one of scripted:PATH",
+        "--reviewer: no backend for model 'nobody:b' in this version; pass one of scripted:PATH",
     ]
     assert agl("list", "--json").json["runs"] == []
+
+
+def test_who_works_must_be_said(project: Path, agl: Agl) -> None:
+    said = agl("run", "fix", "-n", "x", "-r", "add")
+    assert said.code == 2
+    assert "required: --implementer, --reviewer; `agl run fix --help`" in said.err
+    shown = " ".join(agl("run", "fix", "--help").out.split())
+    assert "who writes (required)" in shown
+    assert "claude" not in shown
+    assert "codex" not in shown
+
+
+@pytest.mark.parametrize("wrong", [("-r", " "), ("-r", "add", "--rounds", "-1")])
+def test_wrong_words_begin_no_run(project: Path, agl: Agl, wrong: tuple[str, ...]) -> None:
+    models = ("--implementer", "scripted:/none", "--reviewer", "scripted:/none")
+    said = agl("run", "fix", "-n", "x", *wrong, *models)
+    assert (said.code, said.out) == (2, "")
+    assert "--r" in said.err
+    assert agl("list", "--json").json["runs"] == []
+
+
+def test_a_build_that_was_mistyped_costs_no_round(repo: Path, agl: Agl, tmp_path: Path) -> None:
+    agl("init", "--build", "no-such-program --check")
+    script = tmp_path / "agent.json"
+    script.write_text(json.dumps({"format": 1, "steps": {"implement": work("right")}}))
+    models = ("--implementer", f"scripted:{script}", "--reviewer", f"scripted:{script}")
+    said = agl("run", "fix", "-n", "x", "-r", "do right", *models)
+    assert said.code == 7
+    assert "steps   1 ran, 0 replayed\n" in said.out
+    assert "the build failed with status 127:" in said.err
+    assert "not found" in said.err
+    assert "`agl init --build CMD` changes it, then `agl resume x --again build`" in said.err
+    agl("init", "--build", "grep -q right calc.txt")
+    said = agl("resume", "x")
+    assert said.code == 7
+    assert "the build is 'grep -q right calc.txt' now; `agl resume x --again build`" in said.err
+    said = agl("resume", "x", "--again", "build")
+    assert (said.code, said.out.splitlines()[2]) == (0, "steps   1 ran, 1 replayed")
 
 
 def test_a_model_of_two_flags_is_refused_once(project: Path, agl: Agl) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agl.ports.scripts import Plays
-from agl.sdk import ModelId
+from agl.sdk import InputError, ModelId, Verdict
 from agl.testing import Harness, Interrupted, Play, harness
 from agl.workflows.fix import Params, fix
 
@@ -93,10 +93,48 @@ def test_a_project_without_a_build_is_reviewed_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"request": "  \n"}, {"rounds": -1}])
-def test_a_wrong_parameter_is_refused(tmp_path: Path, wrong: dict[str, object]) -> None:
-    h = project(tmp_path, {})
-    assert h.run(fix, params(**wrong)).exit_code == 2  # type: ignore[arg-type]
-    assert h.ran == []
+def test_a_wrong_parameter_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="--r"):
+        params(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        (Verdict(False, 127, "sh: 1: mak: not found\n"), "status 127:\n  sh: 1: mak: not found\n"),
+        (Verdict(False, 126, ""), "status 126:\n"),
+        (Verdict(False, 124, "x\n", "out of time"), "status 124 (out of time):\n  x\n"),
+    ],
+)
+def test_a_build_that_cannot_be_run_stops_at_once(
+    tmp_path: Path, verdict: Verdict, said: str
+) -> None:
+    h = harness(tmp_path, agent={"implement": RIGHT}, verdicts=[verdict])
+    report = h.run(fix, params())
+    assert (report.outcome, report.result, report.exit_code) == ("stopped", "not_landed", 7)
+    assert h.ran == ["implement#1"]
+    assert report.message.startswith(f"the build failed with {said}")
+    assert report.message.endswith(
+        "\n`agl init --build CMD` changes it, then `agl resume run --again build`"
+    )
+
+
+def test_a_red_build_is_shown_with_its_last_lines(tmp_path: Path) -> None:
+    tail = "".join(f"line {n}\n\n" for n in range(9))
+    h = harness(tmp_path, agent={"implement": RIGHT}, verdicts=[Verdict(False, 1, tail)])
+    said = h.run(fix, params(rounds=0)).message
+    lines = [f"  line {n}" for n in range(4, 9)]
+    assert said.splitlines() == [
+        "not right after 0 rounds of repair, the work is on the branch: the build failed with"
+        " status 1:",
+        *lines,
+    ]
+
+
+def test_one_round_is_one_round(tmp_path: Path) -> None:
+    second = Play(files={"n": "2"}, report={"summary": ""})
+    h = project(tmp_path, {"implement": WRONG, "implement#2": second})
+    assert "after 1 round of repair" in h.run(fix, params(rounds=1)).message
 
 
 def test_the_implementer_may_ask_the_person(tmp_path: Path) -> None:

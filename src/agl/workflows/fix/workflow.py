@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from agl.sdk import InputError, ModelId, Run, Screen, Stop, TextInput, arg, workflow
 from agl.workflows.fix.roles import Finding, Question, implementer, reviewer
 
+_NOT_RUN = (126, 127)  # POSIX sh: the command cannot be executed, or was not found
+_LAST_LINES = 5
+
 
 @dataclass(frozen=True)
 class Params:
@@ -16,21 +19,21 @@ class Params:
         "-r", "--request", from_file=True, help="what to do; @FILE reads a file, - standard input"
     )
     rounds: int = arg("--rounds", default=3, help="how many rounds of repair at most")
-    implementer: ModelId = arg(
-        "--implementer", default=ModelId("claude_code", "opus"), help="who writes"
-    )
-    reviewer: ModelId = arg("--reviewer", default=ModelId("codex", "sol"), help="who reviews")
+    implementer: ModelId = arg("--implementer", help="who writes")
+    reviewer: ModelId = arg("--reviewer", help="who reviews")
+
+    def __post_init__(self) -> None:
+        if not self.request.strip():
+            raise InputError("the request is empty; say with --request what to do")
+        if self.rounds < 0:
+            raise InputError(f"--rounds {self.rounds} is less than 0; give 0 or more")
 
 
 @workflow(version="1")
 async def fix(run: Run[Params]) -> None:
     """Implements a request, runs the project's build on it, and has it reviewed by another model. A
     red build and findings of high severity are repaired, in at most --rounds rounds; then it stops,
-    with the work on the branch."""
-    if not run.params.request.strip():
-        raise InputError("the request is empty; say with --request what to do")
-    if run.params.rounds < 0:
-        raise InputError(f"--rounds {run.params.rounds} is less than 0; give 0 or more")
+    with the work on the branch. A build that cannot be run stops it at once."""
     title = _title(run.params.request)
 
     async def ask(question: Question) -> str:
@@ -44,14 +47,16 @@ async def fix(run: Run[Params]) -> None:
             run.nothing_needed(done.summary)
             return
         raise Stop(f"the implementer changed nothing; it says: {done.summary}")
+    build = await run.record("build", lambda: run.build)
     for turn in range(run.params.rounds + 1):
-        problems = await _problems(run)
+        problems = await _problems(run, build)
         if not problems:
             return
         if turn == run.params.rounds:
+            rounds = f"{turn} round{'' if turn == 1 else 's'} of repair"
             raise Stop(
-                f"not right after {turn} rounds of repair, the work is on the branch:"
-                f" {problems[0].splitlines()[0]}"
+                f"not right after {rounds}, the work is on the branch: {_shown(problems[0])}"
+                f"{_if_changed(run, build)}"
             )
         await run.step(
             writer,
@@ -61,18 +66,45 @@ async def fix(run: Run[Params]) -> None:
         )
 
 
-async def _problems(run: Run[Params]) -> list[str]:
-    """What must be repaired: a red build alone, or else the high findings of a review."""
-    build = await run.record("build", lambda: run.build)
+async def _problems(run: Run[Params], build: str | None) -> list[str]:
+    """What must be repaired: a red build alone, or else the high findings of a review.
+
+    Raises:
+        Stop: the build cannot be run, and no agent repairs that.
+    """
     if build is not None:
         verdict = await run.verify(build)
         if not verdict.passed:
             note = f" ({verdict.note})" if verdict.note else ""
-            return [f"the build failed with status {verdict.status}{note}:\n{verdict.tail}"]
+            problem = f"the build failed with status {verdict.status}{note}:\n{verdict.tail}"
+            if verdict.note or verdict.status in _NOT_RUN:
+                raise Stop(
+                    f"{_shown(problem)}\nso {build!r} says nothing of the work on the branch;"
+                    f" `agl resume {run.label} --again verify` runs it once more"
+                    f"{_if_changed(run, build) or _how_to_change(run)}"
+                )
+            return [problem]
     review = await run.step(
         reviewer(model=run.params.reviewer), request=run.params.request, base=run.base
     )
     return [_said(finding) for finding in review.findings if finding.severity == "high"]
+
+
+def _shown(problem: str) -> str:
+    """The first line of it and the last ones."""
+    first, *rest = (line for line in problem.splitlines() if line.strip())
+    return "\n  ".join((first, *rest[-_LAST_LINES:]))
+
+
+def _if_changed(run: Run[Params], build: str | None) -> str:
+    """Of a run that recorded another build than the project has now: how it takes that one."""
+    if run.build == build:
+        return ""
+    return f"\nthe build is {run.build!r} now; `agl resume {run.label} --again build` takes it"
+
+
+def _how_to_change(run: Run[Params]) -> str:
+    return f"\n`agl init --build CMD` changes it, then `agl resume {run.label} --again build`"
 
 
 def _said(finding: Finding) -> str:

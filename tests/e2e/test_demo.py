@@ -60,3 +60,11 @@ def test_a_demo_that_goes_wrong_says_where_to_look(world: World) -> None:
     error = json.loads(done.out)["error"]
     assert "no such luck" in error["message"]
     assert "look into" in error["message"]
+
+
+def test_without_git_the_demo_says_so_in_a_sentence(world: World) -> None:
+    (world.folder / "bin").mkdir()
+    done = world.agl("demo", more={"PATH": str(world.folder / "bin")})
+    assert (done.status, done.out) == (6, "")
+    assert done.err == "agl: git is not installed, or not on PATH; install git 2.34 or newer\n"
+    assert list((world.folder / "temporary").iterdir()) == []

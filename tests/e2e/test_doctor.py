@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from e2e.world import Ended, World
 
 
@@ -69,3 +71,28 @@ def test_a_trees_root_that_cannot_be_made_is_named(world: World) -> None:
     done = world.agl("doctor", "--json", more={"AGL_TREES_ROOT": str(world.folder / "file" / "x")})
     assert done.status == 6
     assert not found(done)["trees"]
+
+
+@pytest.mark.parametrize(
+    ("build", "missing"),
+    [
+        ("no-such-program --check", "no-such-program"),
+        ("CI=1 ./check", "./check"),
+        ("make test", ""),
+        ("./there", ""),
+        ("test -d x || npm ci", ""),
+        ("{ true; } && true", ""),
+        ('"$HOME/x"', ""),
+        ("(cd x; make)", ""),
+    ],
+)
+def test_a_build_that_is_not_there_is_doubted(world: World, build: str, missing: str) -> None:
+    (world.repo / "there").write_text("#!/bin/sh\n")
+    (world.repo / "there").chmod(0o755)
+    assert world.agl("init", "--build", build).status == 0
+    done = world.agl("doctor")
+    assert done.status == 0, done.out
+    doubts = [line for line in done.out.splitlines() if line.startswith("?")]
+    how = "`agl init --build CMD` changes it"
+    said = f"?   build    a shell finds no {missing!r} in {str(world.repo)!r}; {how}"
+    assert doubts == ([said] if missing else [])

@@ -13,7 +13,14 @@ from pathlib import Path
 from agl.ports.errors import UpstreamError
 from agl.ports.ids import Label, ProjectName
 from agl.ports.ledger import run_folder
-from agl.ports.processes import Command, Finished, Processes, Stream, without_git_location
+from agl.ports.processes import (
+    Command,
+    Finished,
+    NotStarted,
+    Processes,
+    Stream,
+    without_git_location,
+)
 
 LABEL = Label("demo")
 PROJECT = ProjectName("calc")
@@ -55,8 +62,9 @@ async def demo(
     each command and each line that it says.
 
     Raises:
-        UpstreamError: a command did not do what the demo shows.
+        UpstreamError: there is no git, or a command did not do what the demo shows.
     """
+    await _require_git(processes, environ)
     folder = Path(tempfile.mkdtemp(prefix="agl-demo-"))
     stage = _Stage(folder, processes, environ, tell)
     await stage.prepare()
@@ -86,6 +94,17 @@ async def demo(
         replayed=report["replayed"],
         environment=f"AGL_HOME={shlex.quote(str(stage.home))}",
     )
+
+
+async def _require_git(processes: Processes, environ: Mapping[str, str]) -> None:
+    try:
+        await processes.run(Command(("git", "version"), Path.cwd(), environ, timeout_s=60))
+    except NotStarted as error:
+        if not error.missing:
+            raise UpstreamError(f"git could not be started: {error}") from error
+        raise UpstreamError(
+            "git is not installed, or not on PATH; install git 2.34 or newer"
+        ) from error
 
 
 class _Stage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,15 +14,18 @@ from agl.api import projects
 from agl.config import container
 from agl.config.settings import resolve
 from agl.ports.errors import AglError, leaves
+from agl.ports.processes import Command
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. `said` is what was found, or what is wrong and what to type."""
+    """One thing that was looked at. `said` is what was found, or what is wrong and what to type.
+    With `doubtful` nothing is missing for certain."""
 
     name: str
     ok: bool
     said: str
+    doubtful: bool = False
 
 
 async def doctor(environ: Mapping[str, str], home: str | None, here: Path) -> tuple[Check, ...]:
@@ -62,7 +66,36 @@ async def doctor(environ: Mapping[str, str], home: str | None, here: Path) -> tu
     for name, look in looks.items():
         said = {one.said for one in checks if not one.ok}
         checks += [one for one in await _checks(name, look) if one.said not in said]
+    doubt = await _doubt_of_the_build(environ, home, here)
+    if doubt is not None:
+        checks.append(Check("build", True, doubt, doubtful=True))
     return tuple(checks)
+
+
+async def _doubt_of_the_build(
+    environ: Mapping[str, str], home: str | None, here: Path
+) -> str | None:
+    """What a person should know of a build whose program a shell does not find here. A shell may
+    find it in a tree all the same, after what comes before it on the line."""
+    try:
+        project, repository = projects.find(resolve(environ, home), here)
+    except AglError:
+        return None
+    program = _program_of(project.build or "")
+    folder = repository.top
+    if program is None or folder is None:
+        return None
+    look = Command(("/bin/sh", "-c", 'command -v "$0"', program), folder, environ, timeout_s=60)
+    if (await container.processes().run(look)).status == 0:
+        return None
+    return f"a shell finds no {program!r} in {str(folder)!r}; `agl init --build CMD` changes it"
+
+
+def _program_of(build: str) -> str | None:
+    """The first word of a command line, if it is plainly the name of a program."""
+    words = (word for word in build.split() if not re.match(r"\w+=", word))
+    first = next(words, "")
+    return first if re.fullmatch(r"[\w./+-]+", first) else None
 
 
 async def _checks(name: str, look: Callable[[], Awaitable[str]]) -> list[Check]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agl.cli.context import Context
 from agl.cli.page import Page, plain
 from agl.cli.parsing import Parser
 from agl.ports.errors import UpstreamError
+
+if TYPE_CHECKING:
+    from agl.api.doctor import Check
 
 
 def answer(argv: list[str], context: Context) -> Page:
@@ -14,8 +19,14 @@ def answer(argv: list[str], context: Context) -> Page:
     from agl.api.doctor import doctor
 
     checks = context.finish(doctor(context.environ, context.home, context.here))
-    lines = [f"{'ok ' if one.ok else 'no '} {one.name:8} {one.said}" for one in checks]
+    lines = [f"{_mark(one)} {one.name:8} {one.said}" for one in checks]
     missing = dict.fromkeys(one.name for one in checks if not one.ok)
     notes = f"agl: missing: {', '.join(missing)}" if missing else ""
     code = UpstreamError.exit_code if missing else 0
     return Page({"checks": plain(checks)}, "\n".join(lines), notes, code)
+
+
+def _mark(check: Check) -> str:
+    if check.doubtful:
+        return "?  "
+    return "ok " if check.ok else "no "

@@ -103,9 +103,9 @@ def test_a_verdict_is_found_by_the_head_its_task_was_given() -> None:
     first = entry(1, "v", kind=Kind.VERIFY, given=BASE)
     second = entry(2, "v", kind=Kind.VERIFY, given="h1")
     chain = Chain(BASE, 1, [first, second])
-    assert chain.find(Kind.VERIFY, "v", 0, BASE) == first
-    assert chain.find(Kind.VERIFY, "v", 0, "h1") == second
-    assert chain.find(Kind.VERIFY, "v", 0, "h2") is None
+    assert chain.find(Kind.VERIFY, "v", 0, lambda one: one.given == BASE) == first
+    assert chain.find(Kind.VERIFY, "v", 0, lambda one: one.given == "h1") == second
+    assert chain.find(Kind.VERIFY, "v", 0, lambda one: one.given == "h2") is None
 
 
 def test_an_older_verdict_is_adopted_by_the_tip_alone() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from agl.ports.errors import NotFoundError, StateError
 from agl.ports.ids import Label, Scope, collision_key
-from agl.ports.ledger import Entry
+from agl.ports.ledger import Entry, Kind
+from agl.sdk._engine import landings
 from agl.sdk._engine.chain import ON_CHAIN
 from agl.sdk._engine.ledger import Ledger, labels_of
 from agl.sdk._engine.services import Services
@@ -53,9 +54,15 @@ async def refuse_foreign_commits(
     )
 
 
-def was_in_a_step(ledger: Ledger, entries: tuple[Entry, ...]) -> bool:
-    """Whether an attempt was cut off after the last entry that took the tree's turn. Answers and
-    records take none, so they say nothing about the tree."""
+def was_at_work(ledger: Ledger, entries: tuple[Entry, ...]) -> bool:
+    """Whether a landing in the run's own tree is not settled, or an attempt of a step there was cut
+    off after the last entry that took its turn. Answers and records take none, so they say nothing
+    about the tree."""
+    if any(one.kind is Kind.LANDING and not landings.is_settled(one) for one in entries):
+        return True
     recorded = {attempt for entry in entries for attempt in entry.attempts}
     last = max((entry.number for entry in entries if entry.kind in ON_CHAIN), default=0)
-    return any(one.attempt not in recorded and one.begun > last for one in ledger.spendings())
+    return any(
+        one.attempt not in recorded and one.begun > last and not one.namespace
+        for one in ledger.spendings()
+    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
 from agl.api.locking import held
 from agl.ports.errors import NotFoundError
-from agl.ports.ids import Label, Namespace, Scope
-from agl.ports.ledger import runs_folder, scope_folder
+from agl.ports.ids import Label, Scope
+from agl.ports.ledger import runs_folder
 from agl.ports.processes import Survivor
 from agl.ports.workspace import Cleared, KeptItem
 from agl.sdk._engine.ledger import Ledger
@@ -47,19 +46,13 @@ async def clear(
         if not exists and not kept:
             raise NotFoundError(f"no run {label!r}; `agl list` shows the runs there are")
         survivors = await services.processes.end(run_marker(services, root))
-        scopes = (root, *_children(services, root))
+        ledger = Ledger(services.store, root)
+        scopes = ledger.scopes(root)
         folders = {services.workspaces.folder(scope) for scope in scopes}
         bystanders = [one for folder in folders for one in services.processes.standing_in(folder)]
         trees = await services.workspaces.clear(scopes) if exists else ()
-        Ledger(services.store, root).remove()
+        ledger.remove()
         now = services.clock.now()
         before = None if purge else now - timedelta(days=keep_days)
         purged = await services.kept.purge(label, before)
         return ClearReport(label, trees, survivors, tuple(bystanders), purged)
-
-
-def _children(services: Services, scope: Scope) -> Iterator[Scope]:
-    for name in services.store.folders((*scope_folder(scope), "worktrees")):
-        child = scope.child(Namespace(name))
-        yield child
-        yield from _children(services, child)

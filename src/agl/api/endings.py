@@ -18,9 +18,10 @@ from agl.ports.errors import (
     exit_code_of,
     leaves,
 )
+from agl.ports.ids import Scope
 from agl.ports.ledger import Kind, Outcome, OutcomeKind, RunRecord
 from agl.ports.workspace import Keeping
-from agl.sdk._engine import fingerprints
+from agl.sdk._engine import fingerprints, landings
 from agl.sdk._engine.scope import ScopeState
 from agl.sdk._engine.state import RunState
 
@@ -33,7 +34,8 @@ NEEDED_NOTHING = "needed_nothing"
 @dataclass(frozen=True, slots=True)
 class Report:
     """How a run ended. `outcome` is a value of OutcomeKind, `result` one of the four outcomes of
-    the work, `failure` the traceback of the author's own exception."""
+    the work, `failure` the traceback of the author's own exception, `unlanded` the children with
+    commits that their parent does not have."""
 
     label: str
     workflow: str
@@ -49,6 +51,7 @@ class Report:
     replayed: int = 0
     ran: int = 0
     failure: str | None = None
+    unlanded: tuple[str, ...] = ()
 
 
 async def report_of(
@@ -64,7 +67,8 @@ async def report_of(
     kind, message, trace = _said(failure, {id(error): step for error, step in state.failed_in})
     if failure is None and state.nothing_needed is not None:
         message = f"nothing was needed: {state.nothing_needed}"
-    result = _result(scope, record, kind)
+    unlanded = _unlanded(state)
+    result = _result(scope, record, kind, unlanded)
     head = await _branch_at(state, record) or scope.chain.tip
     code = 0 if failure is None else exit_code_of(_translated(failure))
     outcome = Outcome(
@@ -94,7 +98,20 @@ async def report_of(
         replayed=state.replayed,
         ran=state.ran,
         failure=trace,
+        unlanded=unlanded,
     )
+
+
+def _unlanded(state: RunState) -> tuple[str, ...]:
+    """The children whose head did not land in their parent, as `a/b`."""
+    found = []
+    for scope, child in state.scopes.items():
+        if not scope.path or child.chain.tip == child.base:
+            continue
+        parent = state.scopes[Scope(scope.project, scope.label, scope.path[:-1])]
+        if not landings.has_landed(parent.chain, scope.path[-1], child.chain.tip):
+            found.append("/".join(scope.path))
+    return tuple(sorted(found))
 
 
 async def _branch_at(state: RunState, record: RunRecord) -> str | None:
@@ -165,17 +182,24 @@ def _was_raised_by_agl(failure: BaseException) -> bool:
     return place.is_relative_to(home) and not place.is_relative_to(home / "workflows")
 
 
-def _result(scope: ScopeState, record: RunRecord, kind: OutcomeKind) -> str:
+def _result(
+    scope: ScopeState, record: RunRecord, kind: OutcomeKind, unlanded: tuple[str, ...]
+) -> str:
     """One of the four outcomes of the work. What a run that did not finish has committed is on its
-    branch, and not landed; one that has nothing there says whether anybody tried."""
+    branch, and not landed; so is what lies in a child that did not land. A run that has nothing on
+    its branch says whether anybody tried."""
     finished = kind is OutcomeKind.FINISHED
+    if unlanded:
+        return NOT_LANDED
     if scope.chain.tip != record.base:
         return LANDED if finished else NOT_LANDED
     if finished and scope.run.nothing_needed is not None:
         return NEEDED_NOTHING
     commits = fingerprints.digest("commit")
     if any(
-        one.kind is Kind.STEP and one.terms.get("ending") == commits for one in scope.chain.live
+        one.kind is Kind.STEP and one.terms.get("ending") == commits
+        for state in scope.run.scopes.values()
+        for one in state.chain.live
     ):
         return PRODUCED_NOTHING
     return NEEDED_NOTHING if finished else NOT_LANDED

@@ -15,9 +15,10 @@ from agl.ports.events import Emit
 from agl.ports.ids import Label, Scope
 from agl.ports.ledger import Outcome, OutcomeKind, RunRecord
 from agl.sdk._engine import preflight
-from agl.sdk._engine.again import find_cut, write_cut
-from agl.sdk._engine.chain import Chain
+from agl.sdk._engine.again import find_cuts, write_cut
+from agl.sdk._engine.chain import Chain, heads_of
 from agl.sdk._engine.ledger import Ledger
+from agl.sdk._engine.places import Place
 from agl.sdk._engine.scope import ScopeState
 from agl.sdk._engine.services import Services
 from agl.sdk._engine.shielding import finish
@@ -130,26 +131,28 @@ async def resume(
         outcome = ledger.outcome(set_aside)
         if outcome and outcome.kind is OutcomeKind.FINISHED and not changed and again is None:
             return _already_finished(record, outcome)
-        entries = ledger.entries(root, set_aside)
-        heads = {head for entry in entries for head in (entry.head_before, entry.head_after)}
-        gone = await services.history.missing({record.base, *heads})
+        recorded = ledger.all_entries(root, set_aside)
+        entries = recorded[root]
+        needed = {head for found in recorded.values() for one in found for head in heads_of(one)}
+        gone = await services.history.missing({record.base, *needed})
         if record.base in gone:
             raise StateError(
                 f"run {label!r} began at {record.base}, which the repository no longer holds; fetch"
                 f" it again, or `agl clear {label}`"
             )
-        if not (outcome is None and checks.was_in_a_step(ledger, entries)):
-            ours = {record.base, *heads, *((outcome.head,) if outcome else ())}
+        if not (outcome is None and checks.was_at_work(ledger, entries)):
+            ours = {record.base, *needed, *((outcome.head,) if outcome else ())}
             last = [one.head_after for one in entries if one.head_after not in gone]
             await checks.refuse_foreign_commits(
                 services, root, ours, last[-1] if last else record.base
             )
         await checks.refuse_elsewhere(services, root)
-        chain = Chain(record.base, epoch.number, entries, gone)
         state = RunState(services, root, ledger, epoch, answers or {}, emit)
-        state.load_spendings(ledger.spendings(), entries)
-        scope = ScopeState(state, root, record.base, chain)
-        cut = find_cut(scope, again) if again is not None else None
+        state.recorded, state.gone = recorded, gone
+        state.load_spendings(
+            ledger.spendings(), (one for found in recorded.values() for one in found)
+        )
+        cuts = find_cuts(state, record.base, again) if again is not None else ()
 
         ledger.remove_outcome()
         if changed:
@@ -159,14 +162,18 @@ async def resume(
             state.emit("survivors_ended", root, processes=[one.command for one in survivors])
         for file, why in broken:
             state.emit("entry_set_aside", root, file=file, why=why)
-        for one in services.processes.standing_in(services.workspaces.folder(root)):
-            text = f"process {one.pid} ({one.command}) stands in the tree of this run"
-            state.emit("warned", root, text=text)
+        for scope in recorded:
+            for one in services.processes.standing_in(services.workspaces.folder(scope)):
+                text = f"process {one.pid} ({one.command}) stands in the tree {scope.tree!r}"
+                state.emit("warned", root, text=text)
         if changed and epoch.number > 1:
             state.emit("source_changed", root, loaded.name, epoch=epoch.number, changed=changed)
-        if cut is not None:
-            write_cut(scope, *cut)
-        return await _walk(state, scope, record, workflow, params)
+        for cut in cuts:
+            write_cut(state, cut)
+        chain = Chain(record.base, epoch.number, state.recorded[root], gone)
+        return await _walk(
+            state, ScopeState(state, root, record.base, chain), record, workflow, params
+        )
 
 
 async def _walk(
@@ -181,7 +188,7 @@ async def _walk(
     before = await checkout.look(state.services)
     try:
         async with state.services.terminal:
-            await workflow.function(Run(scope, params))
+            await workflow.function(Run(Place.of(scope), params))
     except asyncio.CancelledError as error:
         if _is_being_stopped():
             await finish(state.end_calls())

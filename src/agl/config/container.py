@@ -186,6 +186,7 @@ def in_memory(
     from agl.adapters.memory.agent import MemoryAgent
     from agl.adapters.memory.clock import ManualClock
     from agl.adapters.memory.event_log import MemoryEventLog
+    from agl.adapters.memory.integrator import MemoryIntegrator
     from agl.adapters.memory.locks import MemoryLocks
     from agl.adapters.memory.processes import MemoryProcesses
     from agl.adapters.memory.repository import MemoryRepository
@@ -218,6 +219,7 @@ def in_memory(
         log=log,
         locks=MemoryLocks(),
         workspaces=MemoryWorkspaces(repository, project),
+        integrator=MemoryIntegrator(repository),
         history=MemoryHistory(repository),
         kept=MemoryKept(repository),
         guards=MemoryGuards(repository),

@@ -38,6 +38,14 @@ KINDS = {
     "verify_started": "the build was started",
     "verify_finished": "a verdict was recorded; details: passed, status, note",
     "verify_replayed": "a recorded verdict was served; details: passed",
+    "child_started": "a child was begun; details: start, replayed",
+    "landing_started": "a child's head is being merged into its parent; details: child",
+    "landed": "the merge passed the build and was recorded; details: head, status, note",
+    "landed_nothing": "the parent had all that the child has; details: head",
+    "landing_conflicted": "the landing waits for its conflicts to be resolved; details: paths",
+    "landing_refused": "the landing waits, the build failed on it; details: status, note",
+    "landing_aborted": "the landing was given up; details: head",
+    "landing_replayed": "a recorded state of a landing was served; details: result",
     "asked": "a question was put to the person",
     "answered": "an answer was recorded; details: answer",
     "recorded": "an outside fact was recorded",
@@ -92,6 +100,22 @@ def _what_happened(kind: str, about: str, details: _Details) -> str:
             return f"verify: {details.verdict()}{details.text('note', ' ({})')}"
         case "verify_replayed":
             return f"verify: {details.verdict()}, recorded before"
+        case "child_started":
+            return f"begun at {details.text('start')[:10]}"
+        case "landing_started":
+            return f"landing {about}"
+        case "landed":
+            return f"landed {about} at {details.text('head')[:10]}"
+        case "landed_nothing":
+            return f"landed {about}: there was nothing to land"
+        case "landing_conflicted":
+            return f"landing {about}: conflict in {details.text('paths')}"
+        case "landing_refused":
+            return f"landing {about}: the build failed{details.text('status', ' with status {}')}"
+        case "landing_aborted":
+            return f"landing {about}: given up"
+        case "landing_replayed":
+            return f"landing {about}: {details.text('result')}, recorded before"
         case "asked":
             return f"asked: {about}"
         case "answered":

@@ -20,6 +20,7 @@ class Kind(Enum):
     ASK = "ask"
     RECORD = "record"
     CHILD = "child"
+    LANDING = "landing"
     CUT = "cut"
 
 
@@ -66,7 +67,10 @@ class Entry:
     """One recorded fact of a scope. `value` is JSON; `terms` are the digests of the parts of the
     fingerprint; `given` is the head that a verdict's task had last been handed; `copy_of` is the
     number of the older entry that this one repeats in a new epoch; `cut_from` is, for a cut, the
-    first number that is out of use; its name and ordinal are those of the step that runs again."""
+    first number that is out of use; its name and ordinal are those of the step that runs again;
+    `merged` is, for a step that merged its parent's head in first, that head.
+
+    Written once and never again, but for a landing, which is rewritten as it goes."""
 
     kind: Kind
     name: str
@@ -86,6 +90,7 @@ class Entry:
     given: str | None = None
     copy_of: int | None = None
     cut_from: int | None = None
+    merged: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,4 +144,6 @@ def entry_address(scope: Scope, entry: Entry) -> Address:
     name = f"{entry.number:06d}-{entry.fingerprint}"
     if entry.kind is Kind.STEP:
         return (*scope_folder(scope), "steps", entry.name, name)
+    if entry.kind is Kind.LANDING:
+        return (*scope_folder(scope), "landings", entry.name, f"{entry.number:06d}")
     return (*scope_folder(scope), "facts", name)

@@ -97,6 +97,7 @@ def entry_to_json(entry: Entry) -> Document:
         "given": entry.given,
         "copy_of": entry.copy_of,
         "cut_from": entry.cut_from,
+        "merged": entry.merged,
     }
 
 
@@ -121,6 +122,7 @@ def entry_from_json(document: Document, where: str) -> Entry:
         given=read.text_or_none("given"),
         copy_of=read.whole_or_none("copy_of"),
         cut_from=read.whole_or_none("cut_from"),
+        merged=read.text_or_none("merged"),
     )
 
 

@@ -13,12 +13,14 @@ from agl.ports.errors import (
     Transient,
     UpstreamError,
 )
+from agl.ports.integrator import Conflict, ConflictedPath
 from agl.ports.models import Capability, ModelId, Restriction, Usage
 from agl.ports.verifier import Verdict
+from agl.sdk.landing import Landing
 from agl.sdk.models import Scripted
 from agl.sdk.params import arg
 from agl.sdk.roles import Role, prompt_file, role
-from agl.sdk.run import Run
+from agl.sdk.run import Child, Run
 from agl.sdk.terminal import Choice, Row, Rows, Screen, Text, TextInput
 from agl.sdk.tools import ReportingTool, Tool, describe, reporting_tool, tool
 from agl.sdk.workflows import Workflow, workflow
@@ -26,9 +28,13 @@ from agl.sdk.workflows import Workflow, workflow
 __all__ = [
     "AglError",
     "Capability",
+    "Child",
     "Choice",
+    "Conflict",
+    "ConflictedPath",
     "DeniedError",
     "InputError",
+    "Landing",
     "ModelId",
     "NeedsAnswer",
     "NotFoundError",

@@ -12,7 +12,7 @@ from agl.api import runs
 from agl.api.endings import Report
 from agl.config import container
 from agl.ports.errors import InputError
-from agl.ports.ids import Label, Scope
+from agl.ports.ids import Label, Namespace, Scope
 from agl.ports.ledger import Entry, Kind
 from agl.ports.scripts import Plays
 from agl.ports.store import Address, Document, Store
@@ -93,11 +93,10 @@ class Harness:
         services = self._process(interrupt_after)
         return self._drive(runs.resume(services, lambda _: loaded, Label(label), again=again))
 
-    def recorded(self, label: str = "run") -> tuple[Entry, ...]:
-        """Every entry of the run, in order."""
-        services = self._now.services
-        root = Scope(services.project, Label(label))
-        return Ledger(services.store, root).entries(root)
+    def recorded(self, *path: str, label: str = "run") -> tuple[Entry, ...]:
+        """Every entry of the run itself, in order; with a path of namespaces, of that child."""
+        scope = self._scope(path, label)
+        return Ledger(self._now.services.store, scope).entries(scope)
 
     def files(self, label: str = "run") -> dict[str, str]:
         """The files at the head of the run's branch, as text."""
@@ -105,6 +104,10 @@ class Harness:
         commit = self._now.repository.branches[branch]
         found = asyncio.run(self._now.services.history.files(commit))
         return {path: content.decode(errors="replace") for path, content in found.items()}
+
+    def tree(self, *path: str, label: str = "run") -> Path:
+        """The folder of the run's own tree, or of the child's at that path of namespaces."""
+        return self._now.services.workspaces.folder(self._scope(path, label))
 
     @property
     def shown(self) -> list[str]:
@@ -115,6 +118,10 @@ class Harness:
     def events(self) -> list[str]:
         """The kinds of the events that the last process told, in order."""
         return [event.kind for event in self._now.terminal.told]
+
+    def _scope(self, path: tuple[str, ...], label: str) -> Scope:
+        names = tuple(Namespace(name) for name in path)
+        return Scope(self._now.services.project, Label(label), names)
 
     def _process(self, interrupt_after: int | None) -> Any:
         self._now = container.in_memory(
@@ -134,6 +141,10 @@ class Harness:
         try:
             report: Report = asyncio.run(work)
             return report
+        except BaseExceptionGroup as group:
+            if group.subgroup(Interrupted) is not None:
+                raise Interrupted from group
+            raise
         finally:
             self.ran = self._now.agent.ran
             self.asked = self._now.terminal.asked

@@ -2,51 +2,125 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from agl.ports.errors import InputError, NotFoundError
+from agl.ports.ids import Scope
 from agl.ports.ledger import Entry, Kind
-from agl.sdk._engine import fingerprints
-from agl.sdk._engine.scope import ScopeState
+from agl.sdk._engine import fingerprints, landings
+from agl.sdk._engine.chain import Chain
+from agl.sdk._engine.state import RunState
 
 
-def find_cut(scope: ScopeState, again: str) -> tuple[str, int, int, bool]:
-    """Name, n and first number of a cut, and whether it is of answers and records alone."""
-    name, _, count = again.rpartition("#")
-    if not (name and count.isdecimal()):
-        name, count = again, "1"
-    nth = int(count)
-    if nth == 0:
-        raise InputError(f"--again {again!r}: after # stands a number from 1, as in {name}#1")
-    cut_from = scope.chain.cut_from(name, nth)
-    if cut_from is not None:
-        return name, nth, cut_from, False
-    cut_from = scope.chain.forget_from(name, nth)
-    if cut_from is not None:
-        return name, nth, cut_from, True
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What one scope is to forget. `name` and `nth` say what runs again; with `forgets` that is a
+    question or a record, and it alone."""
+
+    scope: Scope
+    name: str
+    nth: int
+    cut_from: int
+    forgets: bool = False
+
+
+def find_cuts(run: RunState, base: str, again: str) -> tuple[Cut, ...]:
+    """The cut that `[NAMESPACE/]NAME[#n]` asks for, and one in each scope above it that a landing
+    carried the step on to. `base` is where the run began.
+
+    Raises:
+        InputError, NotFoundError
+    """
+    path, count = _counted(again)
+    if count == 0:
+        raise InputError(f"--again {again!r}: after # stands a number from 1, as in {path}#1")
+    for scope in sorted(run.recorded, key=lambda one: -len(one.path)):
+        prefix = "".join(f"{name}/" for name in scope.path)
+        if not path.startswith(prefix):
+            continue
+        name = path.removeprefix(prefix)
+        cut = _cut(run, base, scope, name, count)
+        if cut is not None:
+            return (cut, *_carried_on(run, base, cut))
     raise NotFoundError(
-        f"no step {again!r} is recorded in run {scope.scope.label!r};"
-        f" `agl show {scope.scope.label}` lists them"
+        f"no step {again!r} is recorded in run {run.root.label!r};"
+        f" `agl show {run.root.label}` lists them"
     )
 
 
-def write_cut(scope: ScopeState, name: str, nth: int, cut_from: int, forgets: bool) -> None:
-    terms = {"step": fingerprints.digest(name), "nth": fingerprints.digest(nth)}
-    now, tip = scope.run.services.clock.now(), scope.chain.tip
+def write_cut(run: RunState, cut: Cut) -> None:
+    entries = run.recorded.get(cut.scope, ())
+    terms = {"step": fingerprints.digest(cut.name), "nth": fingerprints.digest(cut.nth)}
+    now, head = run.services.clock.now(), entries[-1].head_after
     entry = Entry(
         kind=Kind.CUT,
-        name=name,
-        epoch=scope.run.epoch.number,
-        number=scope.chain.next_number,
+        name=cut.name,
+        epoch=run.epoch.number,
+        number=entries[-1].number + 1,
         fingerprint=fingerprints.fingerprint(Kind.CUT.value, terms),
-        ordinal=nth - 1,
-        value={"step": name, "nth": nth, "forgets": forgets},
-        head_before=tip,
-        head_after=tip,
+        ordinal=cut.nth - 1,
+        value={"step": cut.name, "nth": cut.nth, "forgets": cut.forgets},
+        head_before=head,
+        head_after=head,
         started=now,
         finished=now,
         terms=terms,
-        cut_from=cut_from,
+        cut_from=cut.cut_from,
     )
-    scope.run.ledger.write_entry(scope.scope, entry)
-    scope.chain.add(entry)
-    text = f"{name!r} is asked again" if forgets else f"from {name}#{nth} on, all runs again"
-    scope.run.emit("warned", scope.scope, name, text=text)
+    run.ledger.write_entry(cut.scope, entry)
+    run.recorded[cut.scope] = (*entries, entry)
+    text = f"from {cut.name}#{cut.nth} on, all runs again"
+    if cut.forgets:
+        text = f"{cut.name!r} is asked again"
+    run.emit("warned", cut.scope, cut.name, text=text)
+
+
+def _counted(again: str) -> tuple[str, int]:
+    name, _, count = again.rpartition("#")
+    return (name, int(count)) if name and count.isdecimal() else (again, 1)
+
+
+def _cut(run: RunState, base: str, scope: Scope, name: str, nth: int) -> Cut | None:
+    chain = _chain(run, base, scope, run.epoch.number)
+    cut_from = chain.cut_from(name, nth)
+    if cut_from is not None:
+        return Cut(scope, name, nth, cut_from)
+    cut_from = chain.forget_from(name, nth)
+    return None if cut_from is None else Cut(scope, name, nth, cut_from, forgets=True)
+
+
+def _carried_on(run: RunState, base: str, cut: Cut) -> tuple[Cut, ...]:
+    """The cut in the parent from the first landing that held what is cut off, and so on upwards."""
+    if cut.forgets or not cut.scope.path:
+        return ()
+    scope, parent = cut.scope, _parent(cut.scope)
+    epoch = max(one.epoch for one in run.recorded[scope])
+    chain = _chain(run, base, scope, epoch)
+    at = chain.cut_from(cut.name, cut.nth) or cut.cut_from
+    before = {chain.base, *(one.head_after for one in chain.live if one.number < at)}
+    name, nth = f"{scope.path[-1]}/", 0
+    for entry in _chain(run, base, parent, epoch).live:
+        if entry.kind is Kind.LANDING and entry.name == scope.path[-1]:
+            nth += 1
+            last = landings.read(entry)[-1:]
+            if any(one.child not in before for one in last):
+                upper = _cut(run, base, parent, name, nth)
+                return () if upper is None else (upper, *_carried_on(run, base, upper))
+    return ()
+
+
+def _chain(run: RunState, base: str, scope: Scope, epoch: int) -> Chain:
+    """The scope's chain as it stands recorded for that epoch."""
+    entries = run.recorded.get(scope, ())
+    if scope.path:
+        begun = [
+            one
+            for one in run.recorded.get(_parent(scope), ())
+            if one.kind is Kind.CHILD and one.name == scope.path[-1]
+        ]
+        base = str(begun[-1].value["start"]) if begun else base  # type: ignore[index]
+    return Chain(base, epoch, entries, run.gone)
+
+
+def _parent(scope: Scope) -> Scope:
+    return Scope(scope.project, scope.label, scope.path[:-1])

@@ -19,13 +19,15 @@ from agl.sdk.tools import ReportingTool
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of `run.step`. `message` None: the step discards what it wrote."""
+    """One call of `run.step`. `message` None: the step discards what it wrote. `merges`: what the
+    scope's parent has is merged in first."""
 
     role: Role[Any]
     model: ModelId
     message: str | None
     timeout_s: float | None
     inputs: Mapping[str, object]
+    merges: bool = False
 
 
 def call_of(
@@ -34,6 +36,7 @@ def call_of(
     discard: bool,
     timeout_s: float | None,
     inputs: Mapping[str, object],
+    merges: bool = False,
 ) -> Call:
     """Checks what a workflow asks for before anything starts.
 
@@ -63,7 +66,11 @@ def call_of(
             f"step {name!r} may write files: give commit='message', or discard=True to throw away"
             " what it writes"
         )
-    return Call(role, role.model, commit, timeout_s, inputs)
+    if merges and commit is None:
+        raise InputError(
+            f"step {name!r} has merging=, so give it commit='message' to conclude with"
+        )
+    return Call(role, role.model, commit, timeout_s, inputs, merges)
 
 
 def _is_storable(text: str) -> bool:
@@ -84,7 +91,7 @@ def prompt_of(inputs: Mapping[str, object]) -> str:
     return "\n".join(parts)
 
 
-def asked_of(scope: ScopeState, call: Call) -> Asked:
+def asked_of(scope: ScopeState, call: Call, onto: ScopeState | None) -> Asked:
     files = scope.run.take_in(scope.run.services.agents.files(call.model))
     terms = {
         **_role_terms(call.role),
@@ -92,9 +99,11 @@ def asked_of(scope: ScopeState, call: Call) -> Asked:
             [call.model.provider, call.model.name, call.model.settings, files]
         ),
         "ending": fingerprints.digest("commit" if call.message is not None else "discard"),
+        **({"merging": fingerprints.digest(True)} if call.merges else {}),
         **{f"input.{name}": _input_digest(name, value) for name, value in call.inputs.items()},
     }
-    return Asked(Kind.STEP, call.role.name, fingerprints.fingerprint(Kind.STEP.value, terms), terms)
+    print_ = fingerprints.fingerprint(Kind.STEP.value, terms)
+    return Asked(Kind.STEP, call.role.name, print_, terms, onto=onto)
 
 
 def _input_digest(name: str, value: object) -> str:

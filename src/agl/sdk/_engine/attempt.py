@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from agl.ports.agents import Acted, AgentEvent, AgentOutcome, AgentTask, Said, Spent
 from agl.ports.errors import AglError, RoleIncomplete, StepTimedOut
 from agl.ports.guards import Reading
+from agl.ports.integrator import Conflict
 from agl.ports.ledger import Entry, Spending
 from agl.ports.ledger_json import usage_to_json
 from agl.ports.models import Usage
@@ -39,13 +40,18 @@ class Attempt:
         self._started = self._run.services.clock.now()
         self._usage = Usage()
         self._written: Entry | None = None
+        self._merged: str | None = None
+        self._conflict = Conflict(())
+        self._idle_before: Mapping[str, str] = {}
 
     async def run(self) -> object:
         scope, services = self._scope, self._run.services
         require(services.agents, self._call.role, self._call.model)
         tree = await scope.bring(f"in the way of step {self._asked.name!r}")
         start = scope.chain.tip
-        before = await services.guards.read(tuple(self._idle()))
+        self._idle_before = self._idle()
+        before = await services.guards.read(tuple(self._idle_before))
+        await self._merge_in(tree)
         self._write_spending()
         self._emit(
             "step_started",
@@ -68,7 +74,7 @@ class Attempt:
             raise
         finally:
             self._run.at_work.pop(self._id, None)
-            self._run.activity = None
+            self._scope.activity = None
         scope.hand_out(entry.head_after)
         return entry.value
 
@@ -118,6 +124,35 @@ class Attempt:
             )
         return outcome
 
+    async def _merge_in(self, tree: Workspace) -> None:
+        """Merges the parent's head into the tree, for the agent to conclude."""
+        if self._asked.onto is None:
+            return
+        self._merged = self._asked.onto.chain.tip
+        keeping = Keeping(self._scope.scope, f"in the way of step {self._asked.name!r}")
+        self._conflict = await self._run.services.integrator.begin(tree, self._merged, keeping)
+
+    async def _refuse_unresolved(self, tree: Workspace) -> None:
+        if not self._conflict.paths:
+            return
+        left = await self._run.services.integrator.unresolved(tree, self._conflict)
+        if left.paths:
+            paths = ", ".join(repr(one.path) for one in left.paths)
+            raise RoleIncomplete(
+                f"step {self._asked.name!r} left conflicts unresolved in {paths};"
+                f" `agl resume {self._scope.scope.label}` asks again"
+            )
+
+    async def _refuse_dropped(self, head: str) -> None:
+        """Refuses a merge that the agent gave up: its commit would not hold what it says."""
+        if self._merged is None:
+            return
+        if not await self._run.services.history.is_ancestor(self._merged, head):
+            raise RoleIncomplete(
+                f"step {self._asked.name!r} ended the merge that it was to conclude;"
+                f" `agl resume {self._scope.scope.label}` asks again"
+            )
+
     async def _end_processes(self) -> None:
         survivors = await self._run.services.processes.end(self._marker)
         if survivors:
@@ -132,15 +167,14 @@ class Attempt:
             self._warn(f"process {one.pid} ({one.command}) stands in the tree and was left alone")
         head = start
         if self._call.message is not None:
+            await self._refuse_unresolved(tree)
             head = await tree.commit_all(start, self._call.message, keeping)
+            await self._refuse_dropped(head)
         else:
             self._run.note_kept(self._scope.scope, await tree.restore(start, keeping))
-        findings = watch.compare(
-            before,
-            await self._run.services.guards.read(tuple(self._idle())),
-            self._idle(),
-            tuple(self._run.at_work.values()),
-        )
+        after = await self._run.services.guards.read(tuple(self._idle_before))
+        idle = dict(self._idle_before.items() & self._idle().items())
+        findings = watch.compare(before, after, idle, tuple(self._run.at_work.values()))
         entry = self._written = self._scope.write(
             self._asked,
             self._report.value,
@@ -150,6 +184,7 @@ class Attempt:
             attempts=(self._id,),
             model=outcome.model,
             usage=self._usage,
+            merged=self._merged,
         )
         self._run.ran += 1
         self._emit(
@@ -186,7 +221,7 @@ class Attempt:
             case Said(text):
                 self._emit("agent_said", text=text)
             case Acted(activity):
-                self._run.activity = activity
+                self._scope.activity = activity
                 self._emit("agent_acted", activity=activity)
             case Spent(usage):
                 self._usage += usage

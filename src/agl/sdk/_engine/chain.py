@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from agl.ports.ledger import Entry, Kind
 
-ON_CHAIN = frozenset({Kind.STEP, Kind.VERIFY, Kind.CHILD})
+ON_CHAIN = frozenset({Kind.STEP, Kind.VERIFY, Kind.CHILD, Kind.LANDING})
 """Kinds that start somewhere on the chain; answers and records hold wherever the chain goes."""
 
-NAMED = frozenset({Kind.STEP, Kind.VERIFY})
+NAMED = frozenset({Kind.STEP, Kind.VERIFY, Kind.LANDING})
 """Kinds from which on a cut can put the chain out of use."""
 
 FACTS = frozenset({Kind.ASK, Kind.RECORD})
 """Kinds that a cut by their own name forgets, and no other."""
 
 _Key = tuple[Kind, str, int]
+
+Fits = Callable[[Entry], bool]
+"""Whether an entry that was found answers in all that its fingerprint does not hold."""
 
 
 class Chain:
@@ -33,7 +36,7 @@ class Chain:
         entries: Iterable[Entry] = (),
         gone: frozenset[str] = frozenset(),
     ) -> None:
-        self._base = base
+        self.base = base
         self._epoch = epoch
         self._gone = gone
         self._entries = {entry.number: entry for entry in entries}
@@ -48,6 +51,10 @@ class Chain:
     @property
     def next_number(self) -> int:
         return self._last + 1
+
+    def holds(self, head: str) -> bool:
+        """Whether the live chain passes through this commit."""
+        return head in self._heads
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -68,6 +75,13 @@ class Chain:
         else:
             self._place(entry)
 
+    def replace(self, entry: Entry) -> None:
+        """Takes in the next stage of a landing, which has not landed before."""
+        self._entries[entry.number] = entry
+        if entry.number in self._live:
+            self._live[entry.number] = entry
+            self._move(entry)
+
     def skip(self, number: int) -> None:
         """Leaves a number out."""
         self._last = max(self._last, number)
@@ -78,23 +92,25 @@ class Chain:
         self._order()
 
     def find(
-        self, kind: Kind, fingerprint: str, ordinal: int, given: str | None = None
+        self, kind: Kind, fingerprint: str, ordinal: int, fits: Fits | None = None
     ) -> Entry | None:
-        """The entry that answers this, or None: for steps and verdicts one of the live chain, for
+        """The entry that answers this, or None: of what is on the chain one of the live chain, of
         answers and records one of any epoch; the newest first."""
         pool = self._live if kind in ON_CHAIN else self._entries
         for number in reversed(self._index.get((kind, fingerprint, ordinal), [])):
             entry = pool.get(number)
-            if entry is not None and (kind is not Kind.VERIFY or entry.given == given):
+            if entry is not None and (fits is None or fits(entry)):
                 if kind not in ON_CHAIN and self._is_forgotten(entry):
                     continue
                 return entry
         return None
 
-    def adoptable(self, kind: Kind, name: str, fingerprint: str, ordinal: int) -> Entry | None:
+    def adoptable(
+        self, kind: Kind, name: str, fingerprint: str, ordinal: int, fits: Fits | None = None
+    ) -> Entry | None:
         """The newest entry of an older epoch that answers this and starts at the tip, or None. From
         the step of a cut on, that is one that was recorded after the cut."""
-        after = self._last_cut_reached(name if kind in NAMED else None)
+        after = self._last_cut_reached(called(kind, name) if kind in NAMED else None)
         for number in reversed(self._index.get((kind, fingerprint, ordinal), [])):
             entry = self._entries.get(number)
             if (
@@ -103,17 +119,22 @@ class Chain:
                 and entry.epoch < self._epoch
                 and entry.head_before == self._tip
                 and self._counts(entry)
+                and (fits is None or fits(entry))
             ):
                 return entry
         return None
 
     def cut_from(self, name: str, nth: int) -> int | None:
-        """Where a cut would begin: the number of the live chain's nth step or verdict of that name,
-        or the next number when only an older epoch has one; None when none has."""
+        """Where a cut would begin: the number of the live chain's nth step, verdict or landing that
+        is called so, or the next number when only an older epoch has one; None when none has."""
         found: dict[int, int] = {}
         counts: Counter[int] = Counter()
         for entry in self.entries:
-            if entry.kind not in NAMED or entry.name != name or not self._counts(entry):
+            if (
+                entry.kind not in NAMED
+                or called(entry.kind, entry.name) != name
+                or not self._counts(entry)
+            ):
                 continue
             if entry.epoch == self._epoch and entry.number not in self._live:
                 continue
@@ -133,8 +154,8 @@ class Chain:
         return known[nth - 1] if len(known) >= nth else None
 
     def _order(self) -> None:
-        self._tip = self._base
-        self._heads = {self._base}
+        self._tip = self.base
+        self._heads = {self.base}
         self._live: dict[int, Entry] = {}
         self._index: dict[_Key, list[int]] = defaultdict(list)
         self._steps: Counter[str] = Counter()
@@ -154,10 +175,13 @@ class Chain:
         ):
             self._live[entry.number] = entry
             if entry.kind in NAMED:
-                self._steps[entry.name] += 1
-            if entry.head_after != entry.head_before:
-                self._heads.add(entry.head_after)
-                self._tip = entry.head_after
+                self._steps[called(entry.kind, entry.name)] += 1
+            self._move(entry)
+
+    def _move(self, entry: Entry) -> None:
+        if entry.head_after != entry.head_before:
+            self._heads.add(entry.head_after)
+            self._tip = entry.head_after
 
     def _last_cut_reached(self, next_step: str | None) -> int:
         """The number of the last cut whose step is on the live chain or would come on it next."""
@@ -186,6 +210,18 @@ class Chain:
             cut.cut_from is not None and cut.cut_from <= entry.number < cut.number
             for cut in self._cuts
         )
+
+
+def heads_of(entry: Entry) -> tuple[str, ...]:
+    """The commits without which an entry cannot be used."""
+    start = entry.value.get("start") if isinstance(entry.value, Mapping) else None
+    more = (start,) if entry.kind is Kind.CHILD and isinstance(start, str) else ()
+    return (entry.head_before, entry.head_after, *more)
+
+
+def called(kind: Kind, name: str) -> str:
+    """By what a cut knows an entry: a landing by its child's namespace and a slash."""
+    return f"{name}/" if kind is Kind.LANDING else name
 
 
 def _forgets(cut: Entry) -> bool:

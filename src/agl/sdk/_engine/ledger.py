@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
-from agl.ports.errors import CorruptDocument, InternalError
-from agl.ports.ids import ProjectName, Scope
+from agl.ports.errors import CorruptDocument, InputError, InternalError
+from agl.ports.ids import Namespace, ProjectName, Scope
 from agl.ports.ledger import (
     Entry,
     Epoch,
+    Kind,
     Outcome,
     RunRecord,
     Spending,
@@ -106,8 +108,9 @@ class Ledger:
         without `set_aside` (a reader that does not hold the lock) it raises CorruptDocument."""
         folder = scope_folder(scope)
         places = [*self._addresses((*folder, "facts"))]
-        for step in self._store.folders((*folder, "steps")):
-            places += self._addresses((*folder, "steps", step))
+        for kind in ("steps", "landings"):
+            for name in self._store.folders((*folder, kind)):
+                places += self._addresses((*folder, kind, name))
         entries: dict[int, Entry] = {}
         for place in places:
             try:
@@ -130,6 +133,31 @@ class Ledger:
         if self._store.read(address) is not None:
             raise InternalError(f"entry {'/'.join(address)} is there already")
         self._store.write(address, entry_to_json(entry))
+
+    def rewrite_landing(self, scope: Scope, entry: Entry) -> None:
+        """Records the next state of a landing in place of the last."""
+        self._store.write(entry_address(scope, entry), entry_to_json(entry))
+
+    def all_entries(
+        self, root: Scope, set_aside: SetAside | None = None
+    ) -> dict[Scope, tuple[Entry, ...]]:
+        """The entries of the run's own scope, and of every child that was begun below it."""
+        return {scope: self.entries(scope, set_aside) for scope in self.scopes(root)}
+
+    def scopes(self, root: Scope) -> tuple[Scope, ...]:
+        """The run's own scope and every child below it, as far as documents can be read."""
+        folder = scope_folder(root)
+        names = set(self._store.folders((*folder, "worktrees")))
+        for place in self._addresses((*folder, "facts")):
+            with suppress(CorruptDocument):
+                document = self._store.read(place) or {}
+                if document.get("kind") == Kind.CHILD.value:
+                    names.add(str(document.get("name")))
+        found = [root]
+        for name in sorted(names):
+            with suppress(InputError):
+                found += self.scopes(root.child(Namespace(name)))
+        return tuple(found)
 
     def set_entry_aside(self, scope: Scope, entry: Entry) -> str:
         return self._store.set_aside(entry_address(scope, entry))

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from agl.ports.errors import UpstreamError
+from agl.ports.errors import StateError, UpstreamError
 from agl.ports.ids import Scope
 from agl.ports.ledger import Entry, Kind
 from agl.ports.models import Usage
 from agl.ports.workspace import Keeping, Workspace
 from agl.schema import Invalid
+from agl.sdk._engine import landings
 from agl.sdk._engine.chain import Chain
+from agl.sdk._engine.leases import Hold, Lease
 from agl.sdk._engine.ledger import renumbered
 from agl.sdk._engine.state import RunState
 
@@ -28,9 +33,10 @@ _given: ContextVar[Mapping[Scope, str]] = ContextVar("given", default=MappingPro
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is looked up: its fingerprint with the digests of its terms, and the last head its own
-    task was given. `within`: the attempt of a step in which it was asked; its repeats are counted
-    anew in each attempt."""
+    """What is looked up: its fingerprint with the digests of its terms. `given`: for a verdict the
+    last head that its own task was given, for a landing the child's. `within`: the attempt of a
+    step in which it was asked; its repeats are counted anew in each attempt. `onto`: the scope
+    whose head a step merges first; `child`: the scope that lands."""
 
     kind: Kind
     name: str
@@ -38,6 +44,8 @@ class Asked:
     terms: Mapping[str, str]
     given: str | None = None
     within: str | None = None
+    onto: ScopeState | None = None
+    child: ScopeState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +65,15 @@ class ScopeState:
         self.chain = chain
         self.turn = asyncio.Lock()
         self.base = base
+        self.lease = Lease()
+        self.activity: str | None = None
         self._workspace: Workspace | None = None
         self._claimed: dict[_Claim, int] = {}
         self._given_back: dict[_Claim, set[int]] = {}
         self._names: dict[str, int] = {}
         self._moves: list[tuple[int, asyncio.Task[Any] | None]] = []
         run.scopes[scope] = self
+        self._reserve()
 
     @property
     def given(self) -> str:
@@ -87,8 +98,10 @@ class ScopeState:
         A value that no longer fits is set aside."""
         _asker.set(asyncio.current_task())
         while True:
-            entry = self.chain.find(asked.kind, asked.fingerprint, self.ordinal(asked), asked.given)
-            if entry is None or self._is_outdated(entry):
+            entry = self.chain.find(
+                asked.kind, asked.fingerprint, self.ordinal(asked), partial(_answers, asked)
+            )
+            if entry is None or self._is_outdated(asked, entry):
                 return None
             value = self._decoded(entry, decode)
             if value is not None:
@@ -100,7 +113,11 @@ class ScopeState:
         None. The caller has the turn."""
         while True:
             older = self.chain.adoptable(
-                asked.kind, asked.name, asked.fingerprint, self.ordinal(asked)
+                asked.kind,
+                asked.name,
+                asked.fingerprint,
+                self.ordinal(asked),
+                partial(_is_as_now, asked),
             )
             if older is None:
                 return None
@@ -108,6 +125,8 @@ class ScopeState:
             if value is not None:
                 number, epoch = self.chain.next_number, self.run.epoch.number
                 entry = renumbered(older, epoch=epoch, number=number, given=asked.given)
+                if asked.kind is Kind.LANDING:
+                    entry = landings.begun_again(entry)
                 self._write(entry)
                 self._take(asked)
                 return Served(entry, value.value)
@@ -123,6 +142,7 @@ class ScopeState:
         attempts: tuple[str, ...] = (),
         model: str | None = None,
         usage: Usage | None = None,
+        merged: str | None = None,
     ) -> Entry:
         """Records an entry: the commit point of whatever it stands for."""
         entry = Entry(
@@ -142,18 +162,53 @@ class ScopeState:
             usage=usage or Usage(),
             terms=asked.terms,
             given=asked.given,
+            merged=merged,
         )
         self._write(entry)
         self._take(asked)
-        if head_after != head_before:
-            self._moves.append((entry.number, _asker.get()))
+        self._note_move(entry)
         return entry
+
+    def rewrite(self, landing: Entry) -> None:
+        """Records the next state of a landing."""
+        self.run.ledger.rewrite_landing(self.scope, landing)
+        self.chain.replace(landing)
+        self._note_move(landing)
+
+    def moved_meanwhile(self, number: int = 0) -> bool:
+        """Whether this process moved the tree after that entry, in the calling task or in one that
+        has ended and so may have been waited for."""
+        now = asyncio.current_task()
+        return any(
+            moved > number and (task is None or task is now or task.done())
+            for moved, task in self._moves
+        )
 
     def give_back(self, asked: Asked, entry: Entry) -> None:
         """Frees the ordinal of an entry that was written and never handed to the workflow, so that
         it is served when its step is asked again."""
         self._given_back.setdefault(_claim(asked), set()).add(entry.ordinal)
-        self._names[asked.name] -= 1
+        if asked.kind is Kind.STEP:
+            self._names[asked.name] -= 1
+
+    @asynccontextmanager
+    async def in_turn(self) -> AsyncIterator[None]:
+        """The scope's turn for a step or a build."""
+        await self.lease.free(self.run.waiting, or_claimed=True)
+        async with self.turn:
+            yield
+
+    def refuse_if_held(self) -> None:
+        """Refuses work in a tree in which a landing waits.
+
+        Raises:
+            StateError
+        """
+        if self.lease.hold is not None:
+            raise StateError(
+                f"the landing of {self.lease.hold.child!r} waits in the tree of"
+                f" {self.scope.tree!r}; retry() or abort() it before anything else runs there"
+            )
 
     async def tree(self) -> Workspace:
         """The scope's worktree, made on first use at the tip."""
@@ -170,6 +225,19 @@ class ScopeState:
             self.run.note_kept(self.scope, kept)
         return tree
 
+    def _reserve(self) -> None:
+        """Keeps the tree for a landing that waits in it since an earlier process."""
+        entry = landings.held(self.chain)
+        if entry is None:
+            return
+        stages = landings.read(entry)
+        released = dataclasses.replace(stages[-1], state=landings.State.RELEASED)
+
+        def release() -> None:
+            self.rewrite(landings.with_stage(entry, (*stages, released)))
+
+        self.lease.hold = Hold(entry.number, entry.name, release)
+
     def _decoded(self, entry: Entry, decode: Callable[[object], T]) -> Served[T] | None:
         try:
             return Served(entry, decode(entry.value))
@@ -179,16 +247,20 @@ class ScopeState:
             self.run.emit("entry_set_aside", self.scope, entry.name, file=file, why=str(error))
             return None
 
-    def _is_outdated(self, entry: Entry) -> bool:
-        """Whether a verdict was made before a step that moved the tree in this process: one of the
-        calling task, or of a task that has ended and so may have been waited for."""
-        if entry.kind is not Kind.VERIFY:
-            return False
-        now = asyncio.current_task()
-        return any(
-            number > entry.number and (task is None or task is now or task.done())
-            for number, task in self._moves
-        )
+    def _is_outdated(self, asked: Asked, entry: Entry) -> bool:
+        """Whether a verdict was made before this process moved the tree, or a landing before it
+        moved the child's."""
+        if entry.kind is Kind.VERIFY:
+            return self.moved_meanwhile(entry.number)
+        if asked.child is not None:
+            last = landings.read(entry)[-1:]
+            tip = asked.child.chain.tip
+            return any(one.child != tip for one in last) and asked.child.moved_meanwhile()
+        return False
+
+    def _note_move(self, entry: Entry) -> None:
+        if entry.head_after != entry.head_before:
+            self._moves.append((entry.number, _asker.get()))
 
     def _write(self, entry: Entry) -> None:
         try:
@@ -205,6 +277,25 @@ class ScopeState:
         self._claimed[claim] = max(ordinal + 1, self._claimed.get(claim, 0))
         if asked.kind is Kind.STEP:
             self._names[asked.name] = self.nth(asked.name)
+
+
+def _answers(asked: Asked, entry: Entry) -> bool:
+    """Whether an entry of the live chain, found by its fingerprint, answers in all else."""
+    if asked.kind in (Kind.VERIFY, Kind.LANDING):
+        return entry.given == asked.given
+    if entry.merged is not None:
+        return asked.onto is not None and asked.onto.chain.holds(entry.merged)
+    return True
+
+
+def _is_as_now(asked: Asked, entry: Entry) -> bool:
+    """Whether an entry of an older epoch was made of what is there now in other scopes, too."""
+    if asked.child is not None:
+        first = landings.read(entry)[:1]
+        return any(one.child == asked.child.chain.tip for one in first)
+    if entry.merged is not None:
+        return asked.onto is not None and asked.onto.chain.tip == entry.merged
+    return True
 
 
 _Claim = tuple[Kind, str, str | None, str | None]

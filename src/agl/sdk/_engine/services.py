@@ -11,6 +11,7 @@ from agl.ports.event_log import EventLog
 from agl.ports.guards import Guards
 from agl.ports.history import History
 from agl.ports.ids import ProjectName
+from agl.ports.integrator import Integrator
 from agl.ports.kept import Kept
 from agl.ports.locks import Locks
 from agl.ports.processes import Processes
@@ -35,6 +36,7 @@ class Services:
     log: EventLog
     locks: Locks
     workspaces: WorkspaceProvider
+    integrator: Integrator
     history: History
     kept: Kept
     guards: Guards

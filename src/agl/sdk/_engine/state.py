@@ -17,6 +17,7 @@ from agl.ports.ledger import Entry, Epoch, Spending
 from agl.ports.models import Usage
 from agl.ports.processes import Marker
 from agl.ports.workspace import KeptItem
+from agl.sdk._engine.leases import Waiting
 from agl.sdk._engine.ledger import Ledger
 from agl.sdk._engine.services import Services
 from agl.sdk._engine.source import digest_of, digests_of
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class RunState:
-    """One run in this process: its epoch, the answers given beforehand, who listens, and counts."""
+    """One run in this process: its epoch, the answers given beforehand, who listens, and counts.
+    `recorded` are the entries that were found of each scope, `gone` the commits of theirs that the
+    repository no longer holds."""
 
     services: Services
     root: Scope
@@ -46,10 +49,15 @@ class RunState:
     replayed: int = 0
     ran: int = 0
     nothing_needed: str | None = None
-    activity: str | None = None
+    recorded: dict[Scope, tuple[Entry, ...]] = field(default_factory=dict)
+    gone: frozenset[str] = frozenset()
     at_work: dict[str, str] = field(default_factory=dict)
     calls: list[asyncio.Task[Any]] = field(default_factory=list)
     has_ended: bool = False
+    waiting: Waiting = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.waiting = Waiting(lambda: len(self.calls))
 
     @property
     def marker(self) -> Marker:

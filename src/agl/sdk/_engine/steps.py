@@ -9,10 +9,11 @@ from agl.sdk._engine.reports import refuse_in_tool
 from agl.sdk._engine.scope import ScopeState
 
 
-async def step(scope: ScopeState, call: Call) -> object:
-    """The step's value: the recorded one, or what an agent now reports."""
+async def step(scope: ScopeState, call: Call, onto: ScopeState | None = None) -> object:
+    """The step's value: the recorded one, or what an agent now reports. `onto`: the scope whose
+    head is merged in first."""
     refuse_in_tool(scope.scope, f"step {str(call.role.name)!r}")
-    asked = asked_of(scope, call)
+    asked = asked_of(scope, call, onto)
     reporting = call.role.reporting
 
     def decode(value: object) -> object:
@@ -20,8 +21,11 @@ async def step(scope: ScopeState, call: Call) -> object:
 
     served = scope.recorded(asked, decode)
     if served is None:
-        async with scope.turn:
-            served = scope.recorded(asked, decode) or scope.adopted(asked, decode)
+        async with scope.in_turn():
+            served = scope.recorded(asked, decode)
+            if served is None:
+                scope.refuse_if_held()
+                served = scope.adopted(asked, decode)
             if served is None:
                 return decode(await Attempt(scope, call, asked).run())
     scope.run.replayed += 1

@@ -32,8 +32,11 @@ async def verify(scope: ScopeState, command: str | None) -> Verdict:
     asked = Asked(Kind.VERIFY, "verify", print_, terms, given=scope.given)
     served = scope.recorded(asked, _decode)
     if served is None:
-        async with scope.turn:
-            served = scope.recorded(asked, _decode) or scope.adopted(asked, _decode)
+        async with scope.in_turn():
+            served = scope.recorded(asked, _decode)
+            if served is None:
+                scope.refuse_if_held()
+                served = scope.adopted(asked, _decode)
             if served is None:
                 return await _run(scope, asked, line)
     scope.run.emit("verify_replayed", scope.scope, line, passed=served.value.passed)

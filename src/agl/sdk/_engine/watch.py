@@ -20,8 +20,9 @@ class Findings:
 def compare(
     before: Reading, after: Reading, idle: Mapping[str, str], at_work: tuple[str, ...]
 ) -> Findings:
-    """Compares two readings around a step. `idle` are the branches of this run that no step works
-    on, each with the head it must have; `at_work` are the steps running meanwhile."""
+    """Compares two readings around a step. `idle` are the branches of this run that no step or
+    landing worked on meanwhile, each with the head it must have; `at_work` are the steps running
+    meanwhile."""
     suspects = " or ".join(repr(step) for step in sorted(at_work))
     return Findings(_breach(before, after, idle, suspects), _remarks(before, after))
 
@@ -33,7 +34,8 @@ def _breach(
         return StateError(f"step {suspects} broke the repository: {after.broken_config}")
     for branch, head in idle.items():
         now = after.branches.get(branch)
-        if now != head:
+        # One that was elsewhere before is brought back when its own scope next runs.
+        if now != head and now != before.branches.get(branch):
             where = "is gone" if now is None else f"moved to {now}"
             return StateError(
                 f"branch {branch!r} {where} while only step {suspects} was at work;"

@@ -1,0 +1,322 @@
+"""Landing: a child's head merged into its parent's tree, built, and recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from agl.ports.errors import StateError
+from agl.ports.integrator import Conflict, Merged, NothingToMerge
+from agl.ports.ledger import Entry, Kind
+from agl.ports.verifier import Verdict
+from agl.ports.workspace import Keeping
+from agl.sdk._engine import fingerprints
+from agl.sdk._engine.landings import Stage, State, stages_of, with_stage
+from agl.sdk._engine.leases import HeldHere, Hold
+from agl.sdk._engine.reports import refuse_in_tool
+from agl.sdk._engine.scope import Asked, ScopeState
+
+
+class LandingAtWork:
+    """One landing, from `integrate` until it is settled. It goes through stages, each recorded; a
+    resume serves them one by one, as the workflow asks for them."""
+
+    def __init__(self, parent: ScopeState, child: ScopeState) -> None:
+        self._parent = parent
+        self._child = child
+        self._run = parent.run
+        self._name = child.scope.path[-1]
+        self._entry: Entry
+        self._stages: tuple[Stage, ...] = ()
+        self._served = 0
+        self._hold: Hold | None = None
+        self._is_given_up = False
+
+    @property
+    def last(self) -> Stage:
+        """The stage that the workflow has seen last."""
+        return self._stages[self._served - 1]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the workflow has still to retry or abort."""
+        return self.last.state.is_open and not self._is_given_up
+
+    async def begin(self) -> None:
+        """Merges and builds, or serves what came of it."""
+        self._refuse_in_tool("integrate")
+        asked = self._asked()
+        served = self._parent.recorded(asked, stages_of)
+        if served is not None:
+            if served.value:
+                self._serve_first(served.entry, served.value)
+                return
+            self._parent.give_back(asked, served.entry)
+        async with self._turn():
+            parent = self._parent
+            served = parent.recorded(asked, stages_of) or parent.adopted(asked, stages_of)
+            if served is not None and served.value:
+                self._serve_first(served.entry, served.value)
+                return
+            self._entry = self._intent(asked) if served is None else served.entry
+            self._stages, self._served = (), 0
+            try:
+                await self._land()
+            except BaseException:
+                self._let_go()
+                parent.give_back(asked, self._entry)
+                raise
+
+    async def retry(self) -> None:
+        """Concludes what was resolved in the tree, or merges what the child has now, and builds."""
+        self._refuse_in_tool("retry")
+        self._refuse_settled("retry")
+        following = self._following()
+        if following is not None and following.state is not State.ABORTED:
+            self._serve_next()
+            if following.state is State.RELEASED:
+                await self.begin()
+            return
+        if self._hold is None:
+            await self.begin()
+            return
+        self._hold.task = asyncio.current_task()
+        try:
+            async with self._parent.turn:
+                await self._conclude()
+        except BaseException:
+            self._let_go()
+            raise
+
+    async def abort(self) -> None:
+        """Gives the landing up; what was typed in the tree is kept. One that is recorded to have
+        landed has landed."""
+        self._refuse_in_tool("abort")
+        self._refuse_settled("abort")
+        while self._following() is not None:
+            self._serve_next()
+        if not self.is_open:
+            return
+        try:
+            if self._hold is not None:
+                self._hold.task = asyncio.current_task()
+                async with self._parent.turn:
+                    await self._take_back()
+            self._note(State.ABORTED, self.last.child)
+        finally:
+            self._let_go()
+
+    def _asked(self) -> Asked:
+        terms = {"namespace": fingerprints.digest(str(self._name))}
+        print_ = fingerprints.fingerprint(Kind.LANDING.value, terms)
+        given, child = self._child.given, self._child
+        return Asked(Kind.LANDING, self._name, print_, terms, given=given, child=child)
+
+    def _intent(self, asked: Asked) -> Entry:
+        tip, now = self._parent.chain.tip, self._run.services.clock.now()
+        return self._parent.write(
+            asked, {"stages": []}, started=now, head_before=tip, head_after=tip
+        )
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        lease = self._parent.lease
+        hold = lease.hold
+        if hold is not None and hold.task is None and hold.child == self._name:
+            # Held since an earlier process, and now asked for in another way.
+            lease.give_way(hold)
+        try:
+            async with lease.taken(self._run.waiting), self._parent.turn:
+                yield
+        except HeldHere as error:
+            raise StateError(
+                f"{self._name!r} cannot land while the same task holds the landing of"
+                f" {error.hold.child!r}; retry() or abort() that one first"
+            ) from error
+
+    def _serve_first(self, entry: Entry, stages: tuple[Stage, ...]) -> None:
+        self._entry, self._stages, self._served = entry, stages, 0
+        self._serve_next()
+
+    def _serve_next(self) -> None:
+        self._served += 1
+        last = self.last
+        self._run.emit("landing_replayed", self._parent.scope, self._name, result=last.state.value)
+        if last.state.is_open:
+            if self._served == len(self._stages):
+                self._take_hold()
+        else:
+            self._settle()
+
+    def _following(self) -> Stage | None:
+        """The next recorded stage, if it was made of what the child has now."""
+        if self._served == len(self._stages) and self._hold is not None:
+            self._take_over_older()
+        if self._served == len(self._stages):
+            return None
+        stage, chain = self._stages[self._served], self._child.chain
+        was_then = chain.holds(stage.child) and not self._child.moved_meanwhile()
+        return stage if stage.child == chain.tip or was_then else None
+
+    def _take_over_older(self) -> None:
+        """Writes down what came next of the landing of an older epoch that this one repeats."""
+        older = next(
+            (one for one in self._parent.chain.entries if one.number == self._entry.copy_of), None
+        )
+        stages = stages_of(older.value) if older is not None else ()
+        if stages[: self._served] != self._stages or len(stages) == self._served:
+            return
+        stage = stages[self._served]
+        settles = stage.state in (State.LANDED, State.NOTHING)
+        if settles and stage.child == self._child.chain.tip and stage.head not in self._run.gone:
+            self._write(stage)
+
+    def _take_hold(self) -> None:
+        lease = self._parent.lease
+        if self._entry.head_before != self._parent.chain.tip:
+            return
+        if lease.hold is None:
+            lease.hold = Hold(self._entry.number, self._name, self._release)
+        if lease.hold.number == self._entry.number:
+            self._hold = lease.hold
+            self._hold.release = self._release
+            self._hold.task = asyncio.current_task()
+
+    def _release(self) -> None:
+        """Gives way to another landing; the next `retry` begins again."""
+        self._hold = None
+        self._write(Stage(State.RELEASED, self.last.child, self._entry.head_before))
+        text = f"the landing of {self._name!r} gave way to another; what was in its tree is kept"
+        self._run.emit("warned", self._parent.scope, self._name, text=text)
+
+    def _settle(self) -> None:
+        self._parent.lease.settle(self._hold)
+        self._hold = None
+        self._parent.hand_out(self.last.head)
+
+    def _let_go(self) -> None:
+        self._parent.lease.settle(self._hold)
+        self._hold = None
+        self._is_given_up = True
+
+    async def _land(self) -> None:
+        head = self._child.chain.tip
+        self._run.emit("landing_started", self._parent.scope, self._name, child=head)
+        await self._arrived(await self._merged(head), head)
+
+    async def _conclude(self) -> None:
+        head = self._child.chain.tip
+        if head != self.last.child:
+            await self._arrived(await self._merged(head), head)
+            return
+        result = await self._run.services.integrator.conclude(
+            await self._parent.tree(),
+            self._entry.head_before,
+            head,
+            self._message,
+            self.last.conflict,
+            self._keeping,
+        )
+        await self._arrived(result, head)
+
+    async def _merged(self, head: str) -> Merged | Conflict | NothingToMerge:
+        return await self._run.services.integrator.merge(
+            await self._parent.tree(),
+            self._entry.head_before,
+            head,
+            self._message,
+            self._keeping,
+        )
+
+    async def _take_back(self) -> None:
+        tree = await self._parent.tree()
+        keeping = Keeping(self._parent.scope, f"the landing of {self._name!r} was given up")
+        kept = await tree.restore(self._entry.head_before, keeping)
+        self._run.note_kept(self._parent.scope, kept)
+
+    async def _arrived(self, result: Merged | Conflict | NothingToMerge, head: str) -> None:
+        match result:
+            case NothingToMerge():
+                self._note(State.NOTHING, head)
+            case Conflict():
+                self._note(State.CONFLICTED, head, conflict=result)
+            case Merged(merged):
+                verdict = await self._gate()
+                if verdict is None or verdict.passed:
+                    self._note(State.LANDED, head, at=merged, verdict=verdict)
+                else:
+                    self._note(State.REFUSED, head, verdict=verdict)
+                    await self._run.services.integrator.hold(
+                        await self._parent.tree(), self._entry.head_before, head, merged
+                    )
+
+    async def _gate(self) -> Verdict | None:
+        services = self._run.services
+        if services.build is None:
+            return None
+        return await services.verifier.verify(
+            (await self._parent.tree()).path,
+            services.build,
+            services.build_timeout_s,
+            self._run.marker,
+        )
+
+    def _note(
+        self,
+        state: State,
+        child: str,
+        *,
+        at: str | None = None,
+        conflict: Conflict | None = None,
+        verdict: Verdict | None = None,
+    ) -> None:
+        """Records the next stage, and what follows from it."""
+        stage = Stage(
+            state, child, at or self._entry.head_before, conflict or Conflict(()), verdict
+        )
+        self._write(stage)
+        self._served = len(self._stages)
+        details: dict[str, object] = {"head": stage.head}
+        if conflict is not None:
+            details["paths"] = [f"{one.path} ({one.kind})" for one in conflict.paths]
+        if verdict is not None:
+            details |= {"status": verdict.status, "note": verdict.note}
+        self._run.emit(_EVENTS[state], self._parent.scope, self._name, **details)
+        if state.is_open:
+            self._take_hold()
+        else:
+            self._settle()
+
+    def _write(self, stage: Stage) -> None:
+        self._stages = (*self._stages, stage)
+        self._entry = with_stage(self._entry, self._stages)
+        self._parent.rewrite(self._entry)
+
+    def _refuse_in_tool(self, verb: str) -> None:
+        for scope in (self._parent.scope, self._child.scope):
+            refuse_in_tool(scope, f"{verb}() of {self._name!r}")
+
+    def _refuse_settled(self, verb: str) -> None:
+        if not self.is_open:
+            raise StateError(
+                f"the landing of {self._name!r} is settled: {self.last.state.value}; {verb}() is"
+                " for one that is conflicted"
+            )
+
+    @property
+    def _message(self) -> str:
+        return f"Land {'/'.join(self._child.scope.path)} on {self._parent.scope.branch}"
+
+    @property
+    def _keeping(self) -> Keeping:
+        return Keeping(self._parent.scope, f"in the way of landing {self._name!r}")
+
+
+_EVENTS = {
+    State.LANDED: "landed",
+    State.NOTHING: "landed_nothing",
+    State.CONFLICTED: "landing_conflicted",
+    State.REFUSED: "landing_refused",
+    State.ABORTED: "landing_aborted",
+}

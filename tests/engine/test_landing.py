@@ -1,0 +1,397 @@
+"""Children and landings, on fakes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from agl.api.endings import Report
+from agl.ports.ledger import Kind
+from agl.ports.verifier import Verdicts
+from agl.sdk import (
+    Choice,
+    Landing,
+    ModelId,
+    Restriction,
+    Role,
+    Run,
+    Screen,
+    StateError,
+    Stop,
+    Workflow,
+    workflow,
+)
+from agl.testing import Interrupted, Play, harness
+from agl.testing.harness import Harness
+
+MODEL = ModelId("fake", "model")
+
+
+def writer(name: str = "write") -> Role[None]:
+    return Role(name=name, instructions="Write.").on(MODEL)
+
+
+def of(body: Callable[[Run[None]], Awaitable[None]], version: str = "1") -> Workflow[None]:
+    async def flow(run: Run[None]) -> None:
+        await body(run)
+
+    return workflow(version=version)(flow)
+
+
+def writes(**files: str) -> Play:
+    return Play(files={f"{name}.txt": content for name, content in files.items()})
+
+
+def made(
+    folder: Path,
+    agent: dict[str, Play] | None = None,
+    verdicts: Verdicts = lambda tree, command: True,
+    files: dict[str, str] | None = None,
+) -> Harness:
+    return harness(folder, agent=agent, verdicts=verdicts, files=files)
+
+
+def until_done(h: Harness, flow: Workflow[None], *, every: int = 1) -> tuple[Report, list[str]]:
+    """Runs it, dying after each `every` entries, and resumes it to its end; all steps that ran.
+    What was recorded when it died runs in no later process."""
+    ran: list[str] = []
+    done: set[str] = set()
+    for life in range(200):
+        try:
+            if life == 0:
+                return h.run(flow, interrupt_after=every), list(h.ran)
+            report = h.resume(interrupt_after=every)
+            assert not done & set(h.ran)
+            return report, ran + h.ran
+        except Interrupted:
+            assert not done & set(h.ran)
+            ran += h.ran
+        done = {
+            f"{entry.name}@{'/'.join(path)}#1" if path else f"{entry.name}#1"
+            for path in ((), ("a",), ("b",), ("c",), ("a", "b"))
+            for entry in h.recorded(*path)
+            if entry.kind is Kind.STEP
+        }
+    raise AssertionError("it never ends")
+
+
+async def three(run: Run[None]) -> None:
+    async def one(name: str) -> None:
+        child = run.worktree(name)
+        await child.step(writer(f"write-{name}"), commit=f"Write {name}")
+        landing = await child.integrate()
+        assert landing.landed
+
+    async with asyncio.TaskGroup() as group:
+        for name in ("a", "b", "c"):
+            group.create_task(one(name))
+
+
+THREE = {f"write-{name}": writes(**{name: name}) for name in "abc"}
+
+
+def test_three_children_land_on_the_run(tmp_path: Path) -> None:
+    h = made(tmp_path, agent=THREE)
+    report = h.run(of(three))
+    assert (report.outcome, report.result) == ("finished", "landed"), report.message
+    assert h.files() == {"a.txt": "a", "b.txt": "b", "c.txt": "c"}
+    assert [entry.kind for entry in h.recorded()].count(Kind.LANDING) == 3
+    assert report.unlanded == ()
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_children_killed_after_each_write_land_once(tmp_path: Path, every: int) -> None:
+    h = made(tmp_path, agent=THREE)
+    report, _ = until_done(h, of(three), every=every)
+    assert report.result == "landed", report.message
+    assert h.files() == {"a.txt": "a", "b.txt": "b", "c.txt": "c"}
+    landed = [e for e in h.recorded() if e.kind is Kind.LANDING and e.head_after != e.head_before]
+    assert len(landed) == 3
+
+
+def test_a_resume_of_a_finished_run_lands_nothing_again(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        await three(run)
+        raise Stop("later")
+
+    h = made(tmp_path, agent=THREE)
+    first = h.run(of(body))
+    again = h.resume()
+    assert (again.head, again.ran, h.ran) == (first.head, 0, [])
+
+
+def test_a_child_without_a_change_has_nothing_to_land(tmp_path: Path) -> None:
+    seen: list[Landing] = []
+
+    async def body(run: Run[None]) -> None:
+        child = run.worktree("a")
+        await child.step(writer(), commit="Write")
+        seen.append(await child.integrate())
+
+    report = made(tmp_path, agent={"write": Play()}).run(of(body))
+    assert seen[0].nothing
+    assert not seen[0].landed
+    assert report.result == "produced_nothing"
+
+
+def test_a_later_child_sees_what_an_earlier_one_landed(tmp_path: Path) -> None:
+    heads: list[str] = []
+
+    async def body(run: Run[None]) -> None:
+        first = run.worktree("a")
+        await first.step(writer("write-a"), commit="Write a")
+        landing = await first.integrate()
+        second = run.worktree("b")
+        await second.step(writer("write-b"), commit="Write b")
+        heads.extend([landing.head, second.base])
+        await second.integrate()
+
+    h = made(tmp_path, agent=THREE)
+    h.run(of(body))
+    assert heads[0] == heads[1]
+    assert h.files() == {"a.txt": "a", "b.txt": "b"}
+
+
+def test_a_grandchild_lands_in_its_own_parent(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        child = run.worktree("a")
+        inner = child.worktree("b")
+        await inner.step(writer("write-b"), commit="Write b")
+        assert (await inner.integrate()).landed
+        await child.step(writer("write-a"), commit="Write a")
+        assert (await child.integrate()).landed
+
+    h = made(tmp_path, agent=THREE)
+    report, _ = until_done(h, of(body))
+    assert report.result == "landed", report.message
+    assert h.files() == {"a.txt": "a", "b.txt": "b"}
+
+
+CLASH = {"write-a": writes(same="a"), "write-b": writes(same="b")}
+BOTH = {"same.txt": "base"}
+
+
+async def clash(run: Run[None], then: Callable[[Run[None], Landing], Awaitable[None]]) -> None:
+    """Two children that changed one file; the second one meets the conflict."""
+    a, b = run.worktree("a"), run.worktree("b")
+    await a.step(writer("write-a"), commit="Write a")
+    await b.step(writer("write-b"), commit="Write b")
+    assert (await a.integrate()).landed
+    landing = await b.integrate()
+    assert landing.conflicted
+    assert not landing.landed
+    assert [(one.path, one.kind) for one in landing.conflict.paths] == [
+        ("same.txt", "changed on both sides")
+    ]
+    await then(run, landing)
+
+
+def test_a_conflict_that_is_given_up_is_told_as_not_landed(tmp_path: Path) -> None:
+    async def then(run: Run[None], landing: Landing) -> None:
+        await landing.abort()
+        assert not landing.conflicted
+        assert not landing.landed
+        with pytest.raises(StateError, match="settled"):
+            await landing.retry()
+
+    h = made(tmp_path, agent=CLASH, files=BOTH)
+    report, _ = until_done(h, of(lambda run: clash(run, then)))
+    assert (report.outcome, report.result) == ("finished", "not_landed"), report.message
+    assert report.unlanded == ("b",)
+    assert h.files() == {"same.txt": "a"}
+
+
+def test_a_held_parent_refuses_a_step_and_a_build(tmp_path: Path) -> None:
+    refused: list[str] = []
+
+    async def then(run: Run[None], landing: Landing) -> None:
+        for call in (run.step(writer("more"), commit="More"), run.verify()):
+            with pytest.raises(StateError, match="waits in the tree") as error:
+                await call
+            refused.append(str(error.value))
+        await landing.abort()
+        await run.step(writer("more"), commit="More")
+
+    h = made(tmp_path, agent={**CLASH, "more": writes(more="m")}, files=BOTH)
+    report = h.run(of(lambda run: clash(run, then)))
+    assert report.outcome == "finished", report.message
+    assert len(refused) == 2
+    assert h.files() == {"same.txt": "a", "more.txt": "m"}
+
+
+def test_a_person_resolves_a_conflict_in_the_tree(tmp_path: Path) -> None:
+    async def then(run: Run[None], landing: Landing) -> None:
+        while landing.conflicted:
+            question = Screen("Conflict", "Resolve it.", responses=[Choice("retry", True)])
+            await run.ask(question)
+            await landing.retry()
+        assert landing.landed
+
+    h = made(tmp_path, agent=CLASH, files=BOTH)
+
+    def answers(screen: Screen[object]) -> str:
+        (h.tree() / "same.txt").write_text("both")
+        return "retry"
+
+    h.answers = answers
+    report, _ = until_done(h, of(lambda run: clash(run, then)))
+    assert report.result == "landed", report.message
+    assert h.files() == {"same.txt": "both"}
+
+
+def test_a_retry_of_what_nobody_resolved_still_conflicts(tmp_path: Path) -> None:
+    async def then(run: Run[None], landing: Landing) -> None:
+        await landing.retry()
+        assert landing.conflicted
+        await landing.abort()
+
+    report = made(tmp_path, agent=CLASH, files=BOTH).run(of(lambda run: clash(run, then)))
+    assert report.outcome == "finished", report.message
+
+
+def test_an_agent_repairs_with_the_parents_head_merged_in(tmp_path: Path) -> None:
+    async def then(run: Run[None], landing: Landing) -> None:
+        child = run.worktree("b")
+        await child.step(writer("repair"), commit="Repair", merging=run)
+        await landing.retry()
+        assert landing.landed
+
+    h = made(tmp_path, agent={**CLASH, "repair": writes(same="both")}, files=BOTH)
+    report, ran = until_done(h, of(lambda run: clash(run, then)))
+    assert report.result == "landed", report.message
+    assert h.files() == {"same.txt": "both"}
+    assert "repair@b#1" in ran
+
+
+def test_a_repair_that_leaves_the_markers_is_not_done(tmp_path: Path) -> None:
+    async def then(run: Run[None], landing: Landing) -> None:
+        child = run.worktree("b")
+        await child.step(writer("repair"), commit="Repair", merging=run)
+
+    h = made(tmp_path, agent={**CLASH, "repair": Play()}, files=BOTH)
+    report = h.run(of(lambda run: clash(run, then)))
+    assert report.exit_code == 6
+    assert "same.txt" in report.message
+
+
+def test_a_red_build_holds_the_landing_and_a_green_one_lands_it(tmp_path: Path) -> None:
+    states: list[tuple[bool, bool]] = []
+
+    async def body(run: Run[None]) -> None:
+        child = run.worktree("a")
+        await child.step(writer("write-a"), commit="Write a")
+        landing = await child.integrate()
+        states.append((landing.conflicted, landing.refused_by_the_gate))
+        assert landing.verdict is not None
+        assert not landing.verdict.passed
+        await landing.retry()
+        states.append((landing.conflicted, landing.landed))
+
+    h = made(tmp_path, agent=THREE, verdicts=[False, True])
+    report = h.run(of(body))
+    assert report.result == "landed", report.message
+    assert states == [(True, True), (False, True)]
+
+
+def test_a_red_build_that_is_given_up_leaves_the_parent_where_it_was(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        child = run.worktree("a")
+        await child.step(writer("write-a"), commit="Write a")
+        landing = await child.integrate()
+        await landing.abort()
+
+    h = made(tmp_path, agent=THREE, verdicts=[False])
+    report = h.run(of(body))
+    assert (report.head, report.result) == (report.base, "not_landed")
+    assert h.files() == {}
+
+
+def test_a_hold_that_its_task_forgot_gives_way(tmp_path: Path) -> None:
+    landings: list[Landing] = []
+
+    async def one(run: Run[None], name: str) -> None:
+        child = run.worktree(name)
+        await child.step(writer(f"write-{name}"), commit=f"Write {name}")
+        landings.append(await child.integrate())
+
+    async def body(run: Run[None]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for name in ("a", "b", "c"):
+                group.create_task(one(run, name))
+        held = [landing for landing in landings if landing.conflicted]
+        assert [landing.landed for landing in landings].count(True) == 2
+        await held[0].abort()
+
+    clash = {**CLASH, "write-c": writes(c="c")}
+    report = made(tmp_path, agent=clash, files=BOTH).run(of(body))
+    assert report.outcome == "finished", report.message
+
+
+def test_a_task_that_holds_a_landing_cannot_land_another(tmp_path: Path) -> None:
+    async def then(run: Run[None], landing: Landing) -> None:
+        child = run.worktree("c")
+        await child.step(writer("write-c"), commit="Write c")
+        with pytest.raises(StateError, match="retry"):
+            await child.integrate()
+        await landing.abort()
+        assert (await child.integrate()).landed
+
+    h = made(tmp_path, agent={**CLASH, "write-c": writes(c="c")}, files=BOTH)
+    report = h.run(of(lambda run: clash(run, then)))
+    assert report.outcome == "finished", report.message
+
+
+def test_again_in_a_child_takes_its_landing_back(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        await run.step(writer("first"), commit="First")
+        await three(run)
+        await run.step(writer("last"), commit="Last")
+
+    agent = {**THREE, "first": writes(first="1"), "last": writes(last="1")}
+    h = made(tmp_path, agent=agent)
+    h.run(of(body))
+    h.agent = {**agent, "write-b": writes(b="better")}
+    report = h.resume(again="b/write-b")
+    assert report.result == "landed", report.message
+    assert "first#1" not in h.ran
+    assert {"write-b@b#1", "last#1"} <= set(h.ran)
+    assert h.files() == {"first.txt": "1", "a.txt": "a", "b.txt": "better", "c.txt": "c"} | {
+        "last.txt": "1"
+    }
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "_base", "A"])
+def test_a_namespace_is_checked(tmp_path: Path, name: str) -> None:
+    async def body(run: Run[None]) -> None:
+        run.worktree("a")
+        run.worktree(name)
+
+    report = made(tmp_path).run(of(body))
+    assert report.exit_code == 2
+    assert "namespace" in report.message
+
+
+def test_only_the_parent_can_be_merged_in(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        child = run.worktree("a")
+        await child.step(writer(), commit="x", merging=child)
+
+    report = made(tmp_path).run(of(body))
+    assert report.exit_code == 2
+    assert "merging=" in report.message
+
+
+def test_a_role_that_reads_cannot_conclude_a_merge(tmp_path: Path) -> None:
+    reads = Role(name="read", instructions="Read.", restrictions=[Restriction.NO_FILE_WRITES]).on(
+        MODEL
+    )
+
+    async def body(run: Run[None]) -> None:
+        await run.worktree("a").step(reads, merging=run)
+
+    report = made(tmp_path).run(of(body))
+    assert report.exit_code == 2
+    assert "merging=" in report.message

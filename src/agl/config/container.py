@@ -108,6 +108,7 @@ def real(
     from agl.adapters.filesystem import FilesystemLocks
     from agl.adapters.git.guards import GitGuards
     from agl.adapters.git.history import GitHistory
+    from agl.adapters.git.integrator import GitIntegrator
     from agl.adapters.git.kept import GitKept
     from agl.adapters.git.runner import Git
     from agl.adapters.git.workspaces import GitWorkspaces
@@ -135,6 +136,7 @@ def real(
         log=event_log(settings),
         locks=locks(settings),
         workspaces=GitWorkspaces(git, repository, project.name, trees, tree_locks, clock),
+        integrator=GitIntegrator(tree_locks, clock),
         history=GitHistory(git, repository),
         kept=GitKept(git, repository, project.name, trees),
         guards=GitGuards(git, repository, repository.top),
@@ -219,6 +221,7 @@ def in_memory(
         log=log,
         locks=MemoryLocks(),
         workspaces=MemoryWorkspaces(repository, project),
+        integrator=MemoryIntegrator(repository),
         integrator=MemoryIntegrator(repository),
         history=MemoryHistory(repository),
         kept=MemoryKept(repository),

@@ -11,6 +11,7 @@ BOTH_CHANGED = "changed on both sides"
 BOTH_ADDED = "added on both sides"
 DELETED_HERE = "deleted here, changed there"
 DELETED_THERE = "changed here, deleted there"
+FOLDER_RENAMED = "in a folder that the other side renamed"
 RENAMED_TWICE = "renamed differently on both sides"
 FILE_AGAINST_FOLDER = "a file on one side, a folder on the other"
 TWO_KINDS = "two kinds of file, a link and a regular one, say"
@@ -50,13 +51,14 @@ class NothingToMerge:
 
 
 class Integrator(ABC):
-    """Merges in a scope's tree. A **hold** is a fact of the tree, not of this object: HEAD is at
-    `start`, in the middle of merging `other`, and the files are as the merge or a person left them.
-    No call runs a hook, signs, asks, or follows a person's merge settings. Two calls on one
-    tree, also of two processes, take turns.
+    """Merges in a scope's tree. A **hold** is a fact of the tree, not of this object: the scope's
+    branch is checked out at `start`, in the middle of merging `other`, and the files are as the
+    merge or a person left them. No call runs a hook, signs, asks, or follows a person's merge
+    settings. Two calls on one tree, also of two processes, take turns.
 
     Raises (all calls):
         TreeVanished: the tree is gone, or no longer ours.
+        StateError: another tree has the branch checked out, so that it cannot be moved.
         UpstreamError: git or the disk refused; what was in the tree is still there, or kept.
     """
 
@@ -66,13 +68,19 @@ class Integrator(ABC):
     ) -> Merged | Conflict | NothingToMerge:
         """Brings the tree to `start` (what is in the way is kept), then merges `other` with a
         commit, never by moving forward. Ignored files where `other` has a file are kept first. A
-        conflict leaves the tree held. What an earlier call left half done is undone first."""
+        conflict leaves the tree held. What an earlier call left half done is undone first. Where
+        another call moved the tree on from `start` while this one waited for its turn, it merges
+        onto where that one left it."""
 
     @abstractmethod
     async def begin(self, tree: Workspace, other: str, keeping: Keeping) -> Conflict:
         """Merges `other` into a tree that is clean, without a commit: also what merged by itself
         waits in the tree for one, and conflicts stand in the files between markers. No paths: all
-        merged by itself, or there was nothing to merge."""
+        merged by itself, or there was nothing to merge.
+
+        Raises:
+            StateError: the tree is not clean.
+        """
 
     @abstractmethod
     async def conclude(
@@ -94,7 +102,8 @@ class Integrator(ABC):
     @abstractmethod
     async def unresolved(self, tree: Workspace, conflict: Conflict) -> Conflict:
         """Those of the paths that are unmerged in the index and whose file still is as the merge
-        left it, or holds a conflict marker. One that somebody staged is resolved."""
+        left it, or holds a conflict marker. One that somebody staged is resolved, and so is the old
+        name of a file that both sides renamed."""
 
     @abstractmethod
     async def hold(self, tree: Workspace, start: str, other: str, merged: str) -> None:

@@ -10,12 +10,14 @@ from agl.adapters.filesystem import FilesystemLocks
 from agl.adapters.git.discovery import find_repository
 from agl.adapters.git.guards import GitGuards
 from agl.adapters.git.history import GitHistory
+from agl.adapters.git.integrator import GitIntegrator
 from agl.adapters.git.kept import GitKept
 from agl.adapters.git.runner import Git
 from agl.adapters.git.workspaces import GitWorkspaces
 from agl.adapters.system import SystemClock, SystemProcesses
 from agl.ports.guards import Guards
 from agl.ports.history import History
+from agl.ports.integrator import Integrator
 from agl.ports.kept import Kept
 from agl.ports.processes import Command, Finished, LineSink, Marker, Processes, Survivor
 from agl.ports.workspace import WorkspaceProvider
@@ -106,6 +108,7 @@ class GitTrees:
         self.repository = found
         self.runner = Git(self.processes, self.environ)
         self.provider: WorkspaceProvider = self.another_provider()
+        self.integrator: Integrator = self.another_integrator()
         self.history: History = GitHistory(self.runner, found)
         self.kept: Kept = GitKept(self.runner, found, SCOPE.project, self.trees_root)
         self.guards: Guards = GitGuards(self.runner, found, found.top)
@@ -120,6 +123,9 @@ class GitTrees:
             SystemClock(),
         )
 
+    def another_integrator(self) -> Integrator:
+        return GitIntegrator(FilesystemLocks(self.repository.common_dir), SystemClock())
+
     def git(self, *args: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
         """Git as a person or an agent runs it; its stdout without trailing white space."""
         ended = subprocess.run(
@@ -131,6 +137,9 @@ class GitTrees:
         )
         assert ended.returncode == 0, ended.stderr.decode()
         return ended.stdout.decode("utf-8", "surrogateescape").rstrip()
+
+    def stage_in(self, tree: Path, path: str) -> None:
+        self.git("add", "--", f":(literal){path}", cwd=tree)
 
     def commit_in(self, tree: Path, message: str) -> str:
         self.git("add", "--all", cwd=tree)

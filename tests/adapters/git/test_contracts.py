@@ -9,6 +9,7 @@ import pytest
 from adapters.git.hands import GitTrees
 from agl.testing.contracts.guards import GuardsContract
 from agl.testing.contracts.history import HistoryContract
+from agl.testing.contracts.integrator import IntegratorContract
 from agl.testing.contracts.kept import KeptContract
 from agl.testing.contracts.workspace import WorkspaceContract, WorkspaceProviderContract
 
@@ -36,4 +37,8 @@ class TestGitKept(_OnGit, KeptContract):
 
 
 class TestGitGuards(_OnGit, GuardsContract):
+    pass
+
+
+class TestGitIntegrator(_OnGit, IntegratorContract):
     pass

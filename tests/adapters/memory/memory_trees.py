@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agl.adapters.memory.clock import ManualClock
+from agl.adapters.memory.integrator import MemoryIntegrator
 from agl.adapters.memory.repository import MemoryRepository
 from agl.adapters.memory.trees_guards import MemoryGuards
 from agl.adapters.memory.trees_history import MemoryHistory
@@ -12,6 +13,7 @@ from agl.adapters.memory.trees_kept import MemoryKept
 from agl.adapters.memory.trees_workspaces import MemoryWorkspaces
 from agl.ports.guards import Guards
 from agl.ports.history import History
+from agl.ports.integrator import Integrator
 from agl.ports.kept import Kept
 from agl.ports.workspace import WorkspaceProvider
 from agl.testing.contracts.trees import BASE_FILES, SCOPE
@@ -19,6 +21,7 @@ from agl.testing.contracts.trees import BASE_FILES, SCOPE
 
 class MemoryTrees(MemoryRepository):
     provider: WorkspaceProvider
+    integrator: Integrator
     history: History
     kept: Kept
     guards: Guards
@@ -27,10 +30,14 @@ class MemoryTrees(MemoryRepository):
     def another_provider(self) -> WorkspaceProvider:
         return MemoryWorkspaces(self, SCOPE.project)
 
+    def another_integrator(self) -> Integrator:
+        return MemoryIntegrator(self)
+
 
 def memory_trees(folder: Path) -> MemoryTrees:
     repo = MemoryTrees.with_files(folder, ManualClock(), BASE_FILES, ignored=("*.ignored",))
     repo.provider = repo.another_provider()
+    repo.integrator = repo.another_integrator()
     repo.history = MemoryHistory(repo)
     repo.kept = MemoryKept(repo)
     repo.guards = MemoryGuards(repo)

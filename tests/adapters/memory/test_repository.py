@@ -12,6 +12,7 @@ from agl.ports.errors import InputError
 from agl.ports.workspace import Keeping
 from agl.testing.contracts.guards import GuardsContract
 from agl.testing.contracts.history import HistoryContract
+from agl.testing.contracts.integrator import IntegratorContract
 from agl.testing.contracts.kept import KeptContract
 from agl.testing.contracts.trees import BASE_FILES, CHILD, SCOPE
 from agl.testing.contracts.workspace import WorkspaceContract, WorkspaceProviderContract
@@ -40,6 +41,10 @@ class TestMemoryKept(_InMemory, KeptContract):
 
 
 class TestMemoryGuards(_InMemory, GuardsContract):
+    pass
+
+
+class TestMemoryIntegrator(_InMemory, IntegratorContract):
     pass
 
 

@@ -29,14 +29,20 @@ def moved_through(git_dir: Path, dealt: int = 0) -> tuple[tuple[str, ...], int]:
 
 def operation_commits(git_dir: Path) -> tuple[str, ...]:
     """The commits that a merge, pick or rebase in the middle of its work would take up again."""
-    found: list[str] = []
-    for name in _COMMITS:
-        try:
-            words = (git_dir / name).read_text("ascii", "replace").split()
-        except OSError:
-            continue
-        found += [word for word in words if len(word) in (40, 64)]
-    return tuple(found)
+    return tuple(commit for name in _COMMITS for commit in _commits_in(git_dir / name))
+
+
+def merge_heads(git_dir: Path) -> tuple[str, ...]:
+    """The commits that a merge in the middle of its work brings in."""
+    return _commits_in(git_dir / "MERGE_HEAD")
+
+
+def _commits_in(file: Path) -> tuple[str, ...]:
+    try:
+        words = file.read_text("ascii", "replace").split()
+    except OSError:
+        return ()
+    return tuple(word for word in words if len(word) in (40, 64))
 
 
 def in_operation(git_dir: Path) -> bool:

@@ -79,13 +79,15 @@ def registration_of(common_dir: Path, folder: Path) -> Registration | None:
     return next((one for one in registrations(common_dir) if one.folder == folder), None)
 
 
-def checked_out_at(repository: Repository, branch: str) -> Path | None:
-    """The tree that has the branch checked out, or is in the middle of a rebase of it."""
+def checked_out_at(repository: Repository, branch: str, but: Path | None = None) -> Path | None:
+    """The tree, other than `but`, that has the branch checked out, or is in the middle of a rebase
+    of it."""
     common_dir = repository.common_dir
     main = main_tree(common_dir) or repository.top
     if main is not None and git_dir_of(main) == common_dir and branch in _branches_of(common_dir):
         return main
-    return next((one.folder for one in registrations(common_dir) if branch in one.branches), None)
+    trees = (one for one in registrations(common_dir) if one.folder != but)
+    return next((one.folder for one in trees if branch in one.branches), None)
 
 
 def refuse_elsewhere(repository: Repository, scope: Scope, own: Path) -> None:
@@ -94,8 +96,8 @@ def refuse_elsewhere(repository: Repository, scope: Scope, own: Path) -> None:
     Raises:
         StateError: it says where.
     """
-    elsewhere = checked_out_at(repository, scope.branch)
-    if elsewhere is not None and elsewhere != own:
+    elsewhere = checked_out_at(repository, scope.branch, but=own)
+    if elsewhere is not None:
         raise StateError(
             f"branch {scope.branch!r} is checked out at {str(elsewhere)!r}; "
             f"`git -C {shlex.quote(str(elsewhere))} checkout --detach` frees it"

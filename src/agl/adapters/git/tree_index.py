@@ -138,9 +138,11 @@ class TreeIndex:
         now = (await self._refs.head(self._git_dir)).commit
         if made.status == 0 and now is not None:
             return now
-        same = await self._git.run("diff-index", "--cached", "--quiet", head, check=False)
-        if same.status == 0:
-            return head
+        # A merge is committed also where it changes nothing.
+        if not in_operation(self._git_dir):
+            same = await self._git.run("diff-index", "--cached", "--quiet", head, check=False)
+            if same.status == 0:
+                return head
         raise UpstreamError(self._git.refusal("commit", made))
 
     async def commit_on(self, start: str, message: str) -> str:

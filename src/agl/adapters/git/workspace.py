@@ -6,8 +6,9 @@ import os
 import shlex
 import shutil
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from agl.adapters.git.changes import Change, changes
 from agl.adapters.git.keeping import keep_lost
 from agl.adapters.git.kept_folders import KeptFolders, move, open_up
 from agl.adapters.git.kept_refs import keep_commit
@@ -16,7 +17,7 @@ from agl.adapters.git.reflog import (
     moved_through,
     operation_commits,
 )
-from agl.adapters.git.refs import HEADS, Refs
+from agl.adapters.git.refs import HEADS, Head, Refs
 from agl.adapters.git.registration import Registration, refuse_elsewhere
 from agl.adapters.git.runner import LONG_S, Git
 from agl.adapters.git.submodules import Submodules
@@ -46,52 +47,52 @@ class GitWorkspace(Workspace):
         self.scope = scope
         self.path = registration.folder
         self._registration = registration
-        self._git_dir = registration.git_dir
+        self.git_dir = registration.git_dir
         self._repository = repository
-        self._git = git.at(registration.git_dir, registration.folder)
-        self._refs = Refs(git, repository.common_dir)
+        self.git = git.at(registration.git_dir, registration.folder)
+        self.refs = Refs(git, repository.common_dir)
         self._folders = folders
-        self._submodules = Submodules(git, repository, registration.git_dir, registration.folder)
+        self.submodules = Submodules(git, repository, registration.git_dir, registration.folder)
         self._clock = clock
         self._ref = HEADS + scope.branch
         self._dealt = self._read = 0
-        self._index = TreeIndex(self._git, self._refs, repository, registration, scope.branch)
+        self.index = TreeIndex(self.git, self.refs, repository, registration, scope.branch)
 
     async def state(self) -> TreeState:
-        look = await self._index.look()
+        look = await self.index.look()
         return TreeState(look.head or "", look.attached, look.clean)
 
     async def commit_all(self, start: str, message: str, keeping: Keeping) -> str:
         await self.remove_stale_locks()
-        look = await self._index.mended(await self._index.look())
+        look = await self.index.mended(await self.index.look())
         passed = self._passed()
-        await self._check_branch(look)
+        await self.check_branch()
         if not look.clean:
             look = await self._flattened(look, keeping)
             self._move(self._unreadable(look), keeping)
-            await self._index.stage(look)
-        if look.attached and look.head and await self._index.contains(look.head, start):
+            await self.index.stage(look)
+        if look.attached and look.head and await self.index.contains(look.head, start):
             await self._keep_lost(passed, keeping, look.head, start)
-            head = look.head if look.clean else await self._index.commit(look.head, message)
+            head = look.head if look.clean else await self.index.commit(look.head, message)
         else:
-            head = await self._index.commit_on(start, message)
-            tip = await self._refs.commit(self._ref)
+            head = await self.index.commit_on(start, message)
+            tip = await self.refs.commit(self._ref)
             await self._keep_lost([look.head, tip, *passed], keeping, head, start)
             await self._attach()
-            await self._git.run("update-ref", "-m", "agl", "HEAD", head)
+            await self.git.run("update-ref", "-m", "agl", "HEAD", head)
         if look.in_operation:
-            self._end_operations()
+            self.end_operations()
         return head
 
     async def restore(self, to: str, keeping: Keeping) -> tuple[KeptItem, ...]:
         await self.remove_stale_locks()
-        look = await self._index.look()
+        look = await self.index.look()
         passed = self._passed()
-        await self._check_branch(look)
-        tip = await self._refs.commit(self._ref)
+        await self.check_branch()
+        tip = await self.refs.commit(self._ref)
         if look.clean and look.attached and look.head == to:
             return tuple(await self._keep_lost(passed, keeping, to))
-        look = await self._index.mended(look)
+        look = await self.index.mended(look)
         kept = self._move(look.status.nested if look.status else (), keeping)
         kept += self._move(self._unreadable(look), keeping)
         base, dirty = await self._keep_dirty(look, keeping)
@@ -99,14 +100,14 @@ class GitWorkspace(Workspace):
         kept += await self._keep_lost([look.head, tip, *passed], keeping, to)
         submodules = self._changed_submodules(look)
         kept += await self._set_aside(submodules, keeping)
-        kept += await self._clear_the_way(base, to, keeping)
+        kept += self.clear_the_way(await changes(self.git, base, to), keeping)
         if not look.attached:
             await self._attach()
         if not look.clean and look.head is not None:
             # What is new stays on disk for now: some of it may be ignored at `to`.
-            await self._git.run("read-tree", "--reset", look.head)
-        await self._git.run("reset", "--hard", "--quiet", to, timeout_s=LONG_S)
-        self._end_operations()
+            await self.git.run("read-tree", "--reset", look.head)
+        await self.git.run("reset", "--hard", "--quiet", to, timeout_s=LONG_S)
+        self.end_operations()
         left, look = await self._remove_leftovers(base, look.head, keeping)
         await self._settle(look, to, submodules)
         unique = {item.name: item for item in kept + left}
@@ -116,39 +117,39 @@ class GitWorkspace(Workspace):
         """Keeps what is dirty, but for nested repositories, and what only this tree's HEAD holds.
         Every file stays where it is."""
         await self.remove_stale_locks()
-        look = await self._index.mended(await self._index.look())
+        look = await self.index.mended(await self.index.look())
         _, kept = await self._keep_dirty(look, keeping)
         return kept + await self._keep_lost([look.head, *self._passed()], keeping)
 
     async def detach(self) -> None:
-        self._index.check()
-        head = await self._refs.head(self._git_dir)
+        self.index.check()
+        head = await self.refs.head(self.git_dir)
         if head.branch is not None and head.commit is not None:
-            await self._git.run("update-ref", "--no-deref", "-m", "detached", "HEAD", head.commit)
+            await self.git.run("update-ref", "--no-deref", "-m", "detached", "HEAD", head.commit)
 
     def _passed(self) -> tuple[str, ...]:
         """What HEAD was at since it was last made sure of, and what git would take up again."""
-        moves, self._read = moved_through(self._git_dir, self._dealt)
-        return (*moves, *operation_commits(self._git_dir))
+        moves, self._read = moved_through(self.git_dir, self._dealt)
+        return (*moves, *operation_commits(self.git_dir))
 
     async def _keep(self, tree: str, head: str | None, keeping: Keeping) -> KeptItem:
         parents = [head] if head else []
-        return await keep_commit(self._git, tree, parents, keeping, self._clock.now())
+        return await keep_commit(self.git, tree, parents, keeping, self._clock.now())
 
     async def _keep_dirty(self, look: Look, keeping: Keeping) -> tuple[str, list[KeptItem]]:
         """Keeps what differs from HEAD. Returns the commit or tree that holds what is on disk."""
         if look.clean and look.head is not None:
             return look.head, []
-        await self._index.stage(look)
-        tree = (await self._git.run("write-tree")).text
-        if tree == await self._index.tree_of(look.head):
+        await self.index.stage(look)
+        tree = (await self.git.run("write-tree")).text
+        if tree == await self.index.tree_of(look.head):
             return tree, []
         return tree, [await self._keep(tree, look.head, keeping)]
 
     async def _keep_lost(
         self, commits: Iterable[str | None], keeping: Keeping, *safe: str
     ) -> list[KeptItem]:
-        kept = await keep_lost(self._git, commits, keeping, self._clock, safe=safe)
+        kept = await keep_lost(self.git, commits, keeping, self._clock, safe=safe)
         self._dealt = self._read
         return kept
 
@@ -194,7 +195,7 @@ class GitWorkspace(Workspace):
                 ),
                 keeping,
             )
-            look = await self._index.look()
+            look = await self.index.look()
         return look
 
     def _changed_submodules(self, look: Look) -> tuple[bytes, ...]:
@@ -206,29 +207,28 @@ class GitWorkspace(Workspace):
         which stay."""
         stamp = f"{self._clock.now():%Y%m%dT%H%M%S.%fZ}"
         for path in submodules:
-            await self._submodules.keep_commit(path, f"refs/agl/kept/{self.scope.label}/{stamp}")
+            await self.submodules.keep_commit(path, f"refs/agl/kept/{self.scope.label}/{stamp}")
         return self._move(submodules, keeping)
+
+    async def head(self) -> Head:
+        """What HEAD names; no process where the ref format allows it."""
+        return await self.refs.head(self.git_dir)
 
     async def populate(self) -> None:
         """Fills the submodules of a new tree as they are in the user's checkout."""
-        failed = await self._submodules.populate()
+        failed = await self.submodules.populate()
         self.warnings = tuple(
             f"submodule {path!r} could not be checked out in {str(self.path)!r}" for path in failed
         )
 
-    async def _clear_the_way(self, base: str, to: str, keeping: Keeping) -> list[KeptItem]:
-        """Moves away what stands, unknown to `base`, where `to` has a file."""
-        answer = await self._git.run(
-            "diff-tree", "-r", "-z", "--no-renames", "--name-status", "--diff-filter=AD", base, to
-        )
-        words = answer.stdout.split(b"\0")[:-1]
-        rows = list(zip(words[::2], words[1::2], strict=True))
-        known = {path for kind, path in rows if kind == b"D"}
+    def clear_the_way(self, coming: Sequence[Change], keeping: Keeping) -> list[KeptItem]:
+        """Moves away what stands, unknown to the old side, where the new one has a file."""
+        known = {one.path for one in coming if one.kind == b"D"}
         return self._move(
             dict.fromkeys(
                 place
-                for kind, path in rows
-                if kind == b"A" and (place := self._obstacle(path)) and place not in known
+                for one in coming
+                if one.kind == b"A" and (place := self._obstacle(one.path)) and place not in known
             ),
             keeping,
         )
@@ -252,7 +252,7 @@ class GitWorkspace(Workspace):
         that is still at work gets half a second to finish."""
         branch = self._repository.common_dir / f"{self._ref}.lock"
         for left in range(_LOCK_TRIES, -1, -1):
-            locks = [one for one in (branch, *self._git_dir.glob("*.lock")) if one.exists()]
+            locks = [one for one in (branch, *self.git_dir.glob("*.lock")) if one.exists()]
             if not locks:
                 return
             if left:
@@ -260,24 +260,23 @@ class GitWorkspace(Workspace):
         for lock in locks:
             lock.unlink(missing_ok=True)
 
-    async def _check_branch(self, look: Look) -> None:
-        """Refuses a branch whose move would move another one, or that stands elsewhere."""
-        target = await self._refs.symbolic(self._ref)
+    async def check_branch(self) -> None:
+        """Refuses a branch whose move would move another one, or another tree."""
+        target = await self.refs.symbolic(self._ref)
         if target is not None:
             words = [f"--git-dir={self._repository.common_dir}", "symbolic-ref", "-d", self._ref]
             raise StateError(
                 f"branch {self.scope.branch!r} is only another name of {target!r}, which would "
                 f"move with it; `git {shlex.join(words)}` ends that"
             )
-        if not look.attached:
-            refuse_elsewhere(self._repository, self.scope, self.path)
+        refuse_elsewhere(self._repository, self.scope, self.path)
 
     async def _attach(self) -> None:
-        await self._git.run("symbolic-ref", "-m", "agl", "HEAD", self._ref)
+        await self.git.run("symbolic-ref", "-m", "agl", "HEAD", self._ref)
 
-    def _end_operations(self) -> None:
+    def end_operations(self) -> None:
         for name in OPERATION_FILES:
-            file = self._git_dir / name
+            file = self.git_dir / name
             if file.is_dir():
                 shutil.rmtree(file)
             else:
@@ -288,24 +287,24 @@ class GitWorkspace(Workspace):
     ) -> tuple[list[KeptItem], Look]:
         """Removes untracked files once it is sure that they are kept, and looks at what is left."""
         kept: list[KeptItem] = []
-        look = await self._index.look()
+        look = await self.index.look()
         # To remove an ignore file can bring more to light.
         while look.status is not None and (look.status.untracked or look.status.nested):
             unreadable = self._unreadable(look)
             kept += self._move((*look.status.nested, *unreadable), keeping)
             if look.status.untracked and not unreadable:
-                tree, base = await self._index.tree_with(base, look.status.untracked)
+                tree, base = await self.index.tree_with(base, look.status.untracked)
                 if tree != base:
                     kept.append(await self._keep(base, head, keeping))
                 self._remove(look.status.untracked)
-            look = await self._index.look()
+            look = await self.index.look()
         return kept, look
 
     async def _settle(self, look: Look, to: str, submodules: tuple[bytes, ...]) -> None:
         """Brings submodules to what `to` says of them, and makes sure of where the tree is."""
         status = look.status
         if status is not None and (submodules or status.submodules):
-            await self._submodules.populate({*submodules, *status.submodules})
+            await self.submodules.populate({*submodules, *status.submodules})
         # What is tracked and differs right after a hard reset differs by the repository's filters.
         settled = status is not None and not (status.untracked or status.nested)
         if not settled or look.head != to or not look.attached:

@@ -6,8 +6,7 @@ import asyncio
 import os
 import shlex
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from agl.adapters.git.checks import check_label
@@ -18,17 +17,16 @@ from agl.adapters.git.reflog import moved_through
 from agl.adapters.git.refs import HEADS, Refs
 from agl.adapters.git.registration import Registration, refuse_elsewhere, registration_of
 from agl.adapters.git.runner import LONG_S, Git
+from agl.adapters.git.turns import Turns
 from agl.adapters.git.workspace import GitWorkspace
 from agl.ports.clock import Clock
 from agl.ports.errors import StateError, UpstreamError
 from agl.ports.history import Repository
 from agl.ports.ids import Label, ProjectName, Scope
-from agl.ports.locks import LockHeld, Locks
+from agl.ports.locks import Locks
 from agl.ports.workspace import Cleared, Keeping, Workspace, WorkspaceProvider
 
-_LOCK = ("agl-trees",)
-_LOCK_WAIT_S = 600.0
-_LOCK_PAUSE_S = 0.05
+_LOCK = "agl-trees"
 
 
 class GitWorkspaces(WorkspaceProvider):
@@ -46,7 +44,7 @@ class GitWorkspaces(WorkspaceProvider):
         self._git = git
         self._repository = repository
         self._trees = Path(os.path.realpath(trees_root)) / project
-        self._locks = locks
+        self._turns = Turns(locks, clock)
         self._clock = clock
         self._folders = KeptFolders(self._trees / "_kept")
         self._refs = Refs(git, repository.common_dir)
@@ -66,7 +64,7 @@ class GitWorkspaces(WorkspaceProvider):
                 workspace = self._workspace(scope, registration)
                 await workspace.remove_stale_locks()
                 return workspace
-            async with self._lock():
+            async with self._turn():
                 workspace = self._workspace(scope, await self._make(scope, folder, start))
                 await workspace.populate()
                 return workspace
@@ -75,8 +73,12 @@ class GitWorkspaces(WorkspaceProvider):
         clearing = Clearing(
             self._git, self._repository, self._folders, self._clock, self.folder, self._workspace
         )
-        async with self._one_at_a_time, self._lock():
+        async with self._one_at_a_time, self._turn():
             return await clearing.clear(scopes)
+
+    def _turn(self) -> AbstractAsyncContextManager[None]:
+        """The repository's lock for making trees."""
+        return self._turns.take(_LOCK, f"making trees in {str(self._repository.common_dir)!r}")
 
     def _workspace(self, scope: Scope, registration: Registration) -> GitWorkspace:
         return GitWorkspace(
@@ -167,27 +169,6 @@ class GitWorkspaces(WorkspaceProvider):
                 each.rmdir()
             except OSError:
                 return
-
-    @asynccontextmanager
-    async def _lock(self) -> AsyncIterator[None]:
-        """The repository's lock for making trees; waits without holding up the event loop."""
-        deadline = self._clock.monotonic_s() + _LOCK_WAIT_S
-        while True:
-            holding = self._locks.hold(_LOCK, wait_s=0)
-            try:
-                holding.__enter__()
-                break
-            except LockHeld as error:
-                if self._clock.monotonic_s() > deadline:
-                    raise StateError(
-                        f"{error.holder} has been making trees in "
-                        f"{str(self._repository.common_dir)!r} for {_LOCK_WAIT_S:g} s; try later"
-                    ) from error
-            await self._clock.sleep(_LOCK_PAUSE_S)
-        try:
-            yield
-        finally:
-            holding.__exit__(None, None, None)
 
 
 def _remove_half_made(registration: Registration | None, folder: Path) -> None:

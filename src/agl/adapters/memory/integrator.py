@@ -10,8 +10,8 @@ from pathlib import Path
 from agl.adapters.memory.repository import MemoryRepository, Merging
 from agl.adapters.memory.trees_merging import merge_files
 from agl.adapters.memory.trees_snapshot import Snapshot, in_the_way, write
-from agl.adapters.memory.trees_workspaces import MemoryWorkspace
-from agl.ports.errors import UpstreamError
+from agl.adapters.memory.trees_workspaces import MemoryWorkspace, refuse_elsewhere
+from agl.ports.errors import StateError, UpstreamError
 from agl.ports.integrator import (
     Conflict,
     ConflictedPath,
@@ -42,7 +42,9 @@ class MemoryIntegrator(Integrator):
     async def begin(self, tree: Workspace, other: str, keeping: Keeping) -> Conflict:
         repository, state = self._repository, await tree.state()
         if not state.clean:
-            raise UpstreamError(f"the tree {str(tree.path)!r} has changes that a merge could hide")
+            raise StateError(
+                f"the tree {str(tree.path)!r} has changes; commit or undo them before a merge"
+            )
         if repository.contains(state.head, other):
             return Conflict(())
         base = self._base(state.head, other)
@@ -69,7 +71,7 @@ class MemoryIntegrator(Integrator):
         keeping: Keeping,
     ) -> Merged | Conflict | NothingToMerge:
         state = await tree.state()
-        if self._is_merge(state.head, start, other):
+        if state.attached and self._is_merge(state.head, start, other):
             if state.clean:
                 return Merged(state.head)
             await self.hold(tree, start, other, state.head)
@@ -94,13 +96,15 @@ class MemoryIntegrator(Integrator):
         )
 
     async def hold(self, tree: Workspace, start: str, other: str, merged: str) -> None:
-        if (await tree.state()).head == merged:
+        state = await tree.state()
+        if state.attached and state.head == merged:
+            refuse_elsewhere(self._repository, tree.scope, tree.path)
             self._repository.hold(tree.path, start, other)
 
     async def is_held(self, tree: Workspace, start: str, other: str) -> bool:
-        head, merging = (await tree.state()).head, self._repository.merging(tree.path)
-        held = merging is not None and (head, merging.other) == (start, other)
-        return held or self._is_merge(head, start, other)
+        state, merging = await tree.state(), self._repository.merging(tree.path)
+        held = merging is not None and (state.head, merging.other) == (start, other)
+        return state.attached and (held or self._is_merge(state.head, start, other))
 
     def _is_merge(self, commit: str, start: str, other: str) -> bool:
         return self._repository.commits[commit].parents == (start, other)

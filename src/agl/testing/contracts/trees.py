@@ -9,6 +9,7 @@ from typing import Protocol
 from agl.ports.guards import Guards
 from agl.ports.history import History
 from agl.ports.ids import Label, Namespace, ProjectName, Scope
+from agl.ports.integrator import Integrator
 from agl.ports.kept import Kept
 from agl.ports.workspace import Keeping, WorkspaceProvider
 
@@ -28,6 +29,7 @@ class TreesUnderTest(Protocol):
     """
 
     provider: WorkspaceProvider
+    integrator: Integrator
     history: History
     kept: Kept
     guards: Guards
@@ -36,6 +38,12 @@ class TreesUnderTest(Protocol):
 
     def another_provider(self) -> WorkspaceProvider:
         """The provider that a new process builds over the same repository."""
+
+    def another_integrator(self) -> Integrator:
+        """The integrator that a new process builds over the same repository."""
+
+    def stage_in(self, tree: Path, path: str) -> None:
+        """`git add` of one file as it is."""
 
     def commit_in(self, tree: Path, message: str) -> str:
         """`git add -A` and `git commit --allow-empty`; returns the new commit."""

@@ -95,6 +95,27 @@ def plain_terminal() -> Terminal:
     return PlainTerminal(sys.stdin, sys.stderr)
 
 
+def drawn_terminal() -> Terminal:
+    """The one for a person who watches; where nothing can be drawn, the plain one."""
+    if not _can_be_drawn():
+        return plain_terminal()
+    from agl.adapters.rich_terminal import RichTerminal, is_in_front
+    from agl.adapters.system import SystemClock
+
+    if not is_in_front(sys.stderr.fileno()):
+        return plain_terminal()
+    colour = not os.environ.get("NO_COLOR")
+    return RichTerminal(sys.stdin, sys.stderr, SystemClock(), colour=colour)
+
+
+def _can_be_drawn() -> bool:
+    """Whether a person sits at both ends, with a screen that knows more than lines."""
+    if os.environ.get("TERM", "dumb") in ("", "dumb"):
+        return False
+    streams = (sys.stdin, sys.stderr)
+    return all(one is not None and not one.closed and one.isatty() for one in streams)
+
+
 def real(
     settings: Settings,
     project: Project,
@@ -221,7 +242,6 @@ def in_memory(
         log=log,
         locks=MemoryLocks(),
         workspaces=MemoryWorkspaces(repository, project),
-        integrator=MemoryIntegrator(repository),
         integrator=MemoryIntegrator(repository),
         history=MemoryHistory(repository),
         kept=MemoryKept(repository),

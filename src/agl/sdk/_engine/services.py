@@ -12,7 +12,6 @@ from agl.ports.guards import Guards
 from agl.ports.history import History
 from agl.ports.ids import ProjectName
 from agl.ports.integrator import Integrator
-from agl.ports.integrator import Integrator
 from agl.ports.kept import Kept
 from agl.ports.locks import Locks
 from agl.ports.processes import Processes
@@ -37,7 +36,6 @@ class Services:
     log: EventLog
     locks: Locks
     workspaces: WorkspaceProvider
-    integrator: Integrator
     integrator: Integrator
     history: History
     kept: Kept

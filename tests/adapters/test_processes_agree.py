@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from agl.adapters.memory.processes import Ended, MemoryProcesses
@@ -39,9 +39,9 @@ signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b"bye"), os._exit(7)))
 open(sys.argv[1], "x").close()
 while True: signal.pause()"""
 
-folders = st.sampled_from(FOLDERS)
-runs = st.sampled_from(["a", "b"])
-attempts = st.sampled_from([None, "1", "2"])
+folders = st.sampled_from([*FOLDERS[:-1] * 3, "gone"])
+runs = st.sampled_from(["a", "a", "b"])
+attempts = st.sampled_from([None, None, "1", "1", "2"])
 
 
 @dataclass(frozen=True)
@@ -86,24 +86,29 @@ class Cancels:
 Call = Says | Starts | Ends | Cancels
 
 pieces = st.lists(st.sampled_from([b"a", b"\r", b"\n", b"\r\n", b"\0\xff%\\", b"x" * 300]))
-calls: st.SearchStrategy[Call] = st.one_of(
-    st.builds(
-        Says,
-        program=st.sampled_from(["/bin/sh"] * 7 + ["agl-no-such-program"]),
-        folder=folders,
-        writes=st.lists(st.tuples(st.sampled_from(Stream), pieces.map(b"".join)), max_size=4),
-        stdin=st.none() | pieces.map(b"".join),
-        status=st.sampled_from([0, 1, 3, 255, -9, -15]),
-        keep_bytes=st.sampled_from([0, 1, 5, 1_000_000]),
-        dies_with_agl=st.booleans(),
-    ),
-    st.builds(
-        Starts, folders, runs, attempts, st.sampled_from([True] * 3 + [False]), st.booleans(),
-        st.booleans(),
-    ),
-    st.builds(Ends, runs, attempts),
-    st.builds(Cancels, st.integers(0, 9)),
-)  # fmt: skip
+says = st.builds(
+    Says,
+    program=st.sampled_from(["/bin/sh"] * 7 + ["agl-no-such-program"]),
+    folder=folders,
+    writes=st.lists(st.tuples(st.sampled_from(Stream), pieces.map(b"".join)), max_size=4),
+    stdin=st.none() | pieces.map(b"".join),
+    status=st.sampled_from([0, 1, 3, 255, -9, -15]),
+    keep_bytes=st.sampled_from([0, 1, 5, 1_000_000]),
+    dies_with_agl=st.booleans(),
+)
+starts = st.builds(
+    Starts,
+    folder=folders,
+    run=runs,
+    attempt=attempts,
+    marked=st.integers(0, 3).map(bool),
+    limited=st.integers(0, 3).map(lambda n: n == 0),
+    tidy=st.booleans(),
+)
+ends = st.builds(Ends, runs, attempts)
+cancels = st.builds(Cancels, st.integers(0, 9))
+often: list[st.SearchStrategy[Call]] = [says, says, starts, starts, starts, ends, ends, cancels]
+calls = st.sampled_from(often).flatmap(lambda strategy: strategy)
 
 
 def script_of(says: Says) -> str:
@@ -218,7 +223,7 @@ class Hand:
         self.running.append((call, run))
         if tidy:
             self.tidied += 1
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(5):
                 while not (command.cwd / ready).exists():
                     await asyncio.sleep(0.001)
         return "runs"
@@ -250,7 +255,7 @@ class Hand:
     async def came(self, run: asyncio.Task[Finished]) -> object:
         """What it came to; how long it took is left out."""
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(5):
                 return replace(await run, duration_s=0)
         except asyncio.CancelledError:
             return "cancelled"
@@ -263,10 +268,11 @@ def names(survivors: Sequence[Survivor]) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("examples", [20, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [25, pytest.param(200, marks=pytest.mark.long)])
 def test_both_processes_answer_the_same(examples: int) -> None:
-    @settings(max_examples=examples, deadline=None)
-    @given(st.lists(calls, max_size=10))
+    # Shrinking would take minutes of processes; a dozen calls can be read as they are.
+    @settings(max_examples=examples, deadline=None, phases=[Phase.generate])
+    @given(st.lists(calls, min_size=8, max_size=12))
     def check(called: list[Call]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             memory, system = (

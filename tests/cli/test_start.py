@@ -22,6 +22,7 @@ HEAVY = {
     "secrets",
     "subprocess",
     "rich",
+    "prompt_toolkit",
     "agl.sdk",
     "agl.adapters.git.runner",
 }

@@ -73,12 +73,14 @@ class Context:
             project = self.init().project
             say(f"{project.name}: registered, build {project.build or 'none'}")
 
-    def services(self, label: Label | None = None) -> Services:
-        """The ports of the project around the current folder."""
+    def services(self, label: Label | None = None, *, watched: bool = False) -> Services:
+        """The ports of the project around the current folder. `watched`: a person who is there sees
+        the work drawn, unless standard output is for a machine."""
         from agl.config import container
 
         project, repository = self.project()
-        terminal = container.plain_terminal()
+        drawn = watched and not self.as_json
+        terminal = container.drawn_terminal() if drawn else container.plain_terminal()
         return container.real(self.settings(), project, repository, terminal, label)
 
     def finish(self, work: Coroutine[Any, Any, T], resumes: str | None = None) -> T:

@@ -35,7 +35,7 @@ def answer(argv: list[str], context: Context) -> Page:
 
     from agl.api import runs, workflows
 
-    services = context.services(label)
+    services = context.services(label, watched=args.events != events.STDOUT)
     lines = events.lines_to(args.events, as_json=context.as_json)
     work = runs.resume(
         services, workflows.load, label, again=args.again, answers=answers, emit=lines

@@ -37,7 +37,7 @@ def answer(argv: list[str], context: Context) -> Page:
         label, answers = Label(args.label), read_answers(args.answers)
         params = params_from(args, loaded)
     context.register()
-    services = context.services(label)
+    services = context.services(label, watched=args.events != events.STDOUT)
     lines = events.lines_to(args.events, as_json=context.as_json)
     work = runs.run(
         services, loaded, label, params, base_ref=args.base_ref, answers=answers, emit=lines

@@ -27,12 +27,14 @@ from agl.api import runs
 from agl.api.endings import Report
 from agl.ports.agents import AgentEvent, AgentOutcome, AgentRunner, AgentTask
 from agl.ports.clock import Clock
-from agl.ports.errors import NeedsAnswer, NotFoundError, Overloaded
+from agl.ports.errors import AglError, NeedsAnswer, NotFoundError, Overloaded
 from agl.ports.event_log import EventLog
 from agl.ports.events import Event
 from agl.ports.guards import Guards, Reading
 from agl.ports.history import History
 from agl.ports.ids import Label, ProjectName, Scope
+from agl.ports.integrator import Conflict, Integrator, Merged, NothingToMerge
+from agl.ports.integrator import Conflict, Integrator, Merged, NothingToMerge
 from agl.ports.kept import Kept
 from agl.ports.models import Capability, ModelId
 from agl.ports.processes import Marker
@@ -449,6 +451,8 @@ class Process:
             log=NoLog(),
             locks=MemoryLocks(),
             workspaces=LightWorkspaces(self),
+            integrator=NothingMerged(),
+            integrator=NoIntegrator(),
             history=LightHistory(repo),
             kept=NothingListed(),
             guards=LightGuards(self),
@@ -847,12 +851,42 @@ class LightWorkspaces(WorkspaceProvider):
         return Path("/light") / scope.tree
 
 
+class NoIntegrator(Integrator):
+    async def merge(
+        self, tree: Workspace, start: str, other: str, message: str, keeping: Keeping
+    ) -> Merged | Conflict | NothingToMerge:
+        raise NotImplementedError
+
+    async def begin(self, tree: Workspace, other: str, keeping: Keeping) -> Conflict:
+        raise NotImplementedError
+
+    async def conclude(
+        self,
+        tree: Workspace,
+        start: str,
+        other: str,
+        message: str,
+        conflict: Conflict,
+        keeping: Keeping,
+    ) -> Merged | Conflict | NothingToMerge:
+        raise NotImplementedError
+
+    async def unresolved(self, tree: Workspace, conflict: Conflict) -> Conflict:
+        raise NotImplementedError
+
+    async def hold(self, tree: Workspace, start: str, other: str, merged: str) -> None:
+        raise NotImplementedError
+
+    async def is_held(self, tree: Workspace, start: str, other: str) -> bool:
+        raise NotImplementedError
+
+
 class LightHistory(History):
     def __init__(self, repo: LightRepository) -> None:
         self._repo = repo
 
-    async def check_ready(self) -> None:
-        return None
+    async def problems(self) -> tuple[AglError, ...]:
+        return ()
 
     async def resolve(self, ref: str) -> str:
         return self._repo.base
@@ -899,6 +933,36 @@ class NothingListed(Kept):
         raise NotImplementedError
 
     async def purge(self, label: Label, older_than: datetime | None) -> tuple[KeptItem, ...]:
+        raise NotImplementedError
+
+
+class NothingMerged(Integrator):
+    async def merge(
+        self, tree: Workspace, start: str, other: str, message: str, keeping: Keeping
+    ) -> Merged | Conflict | NothingToMerge:
+        raise NotImplementedError
+
+    async def begin(self, tree: Workspace, other: str, keeping: Keeping) -> Conflict:
+        raise NotImplementedError
+
+    async def conclude(
+        self,
+        tree: Workspace,
+        start: str,
+        other: str,
+        message: str,
+        conflict: Conflict,
+        keeping: Keeping,
+    ) -> Merged | Conflict | NothingToMerge:
+        raise NotImplementedError
+
+    async def unresolved(self, tree: Workspace, conflict: Conflict) -> Conflict:
+        raise NotImplementedError
+
+    async def hold(self, tree: Workspace, start: str, other: str, merged: str) -> None:
+        raise NotImplementedError
+
+    async def is_held(self, tree: Workspace, start: str, other: str) -> bool:
         raise NotImplementedError
 
 

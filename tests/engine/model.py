@@ -34,7 +34,6 @@ from agl.ports.guards import Guards, Reading
 from agl.ports.history import History
 from agl.ports.ids import Label, ProjectName, Scope
 from agl.ports.integrator import Conflict, Integrator, Merged, NothingToMerge
-from agl.ports.integrator import Conflict, Integrator, Merged, NothingToMerge
 from agl.ports.kept import Kept
 from agl.ports.models import Capability, ModelId
 from agl.ports.processes import Marker
@@ -451,7 +450,6 @@ class Process:
             log=NoLog(),
             locks=MemoryLocks(),
             workspaces=LightWorkspaces(self),
-            integrator=NothingMerged(),
             integrator=NoIntegrator(),
             history=LightHistory(repo),
             kept=NothingListed(),
@@ -933,36 +931,6 @@ class NothingListed(Kept):
         raise NotImplementedError
 
     async def purge(self, label: Label, older_than: datetime | None) -> tuple[KeptItem, ...]:
-        raise NotImplementedError
-
-
-class NothingMerged(Integrator):
-    async def merge(
-        self, tree: Workspace, start: str, other: str, message: str, keeping: Keeping
-    ) -> Merged | Conflict | NothingToMerge:
-        raise NotImplementedError
-
-    async def begin(self, tree: Workspace, other: str, keeping: Keeping) -> Conflict:
-        raise NotImplementedError
-
-    async def conclude(
-        self,
-        tree: Workspace,
-        start: str,
-        other: str,
-        message: str,
-        conflict: Conflict,
-        keeping: Keeping,
-    ) -> Merged | Conflict | NothingToMerge:
-        raise NotImplementedError
-
-    async def unresolved(self, tree: Workspace, conflict: Conflict) -> Conflict:
-        raise NotImplementedError
-
-    async def hold(self, tree: Workspace, start: str, other: str, merged: str) -> None:
-        raise NotImplementedError
-
-    async def is_held(self, tree: Workspace, start: str, other: str) -> bool:
         raise NotImplementedError
 
 

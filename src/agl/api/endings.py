@@ -18,7 +18,6 @@ from agl.ports.errors import (
     exit_code_of,
     leaves,
 )
-from agl.ports.ids import Scope
 from agl.ports.ledger import Kind, Outcome, OutcomeKind, RunRecord
 from agl.ports.workspace import Keeping
 from agl.sdk._engine import fingerprints, landings
@@ -108,7 +107,7 @@ def _unlanded(state: RunState) -> tuple[str, ...]:
     for scope, child in state.scopes.items():
         if not scope.path or child.chain.tip == child.base:
             continue
-        parent = state.scopes[Scope(scope.project, scope.label, scope.path[:-1])]
+        parent = state.scopes[scope.parent]
         if not landings.has_landed(parent.chain, scope.path[-1], child.chain.tip):
             found.append("/".join(scope.path))
     return tuple(sorted(found))

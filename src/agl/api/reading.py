@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +11,8 @@ from agl.api.projects import find
 from agl.config import container
 from agl.config.settings import Settings
 from agl.ports.errors import InputError, NewerFormat, NotFoundError, UpstreamError
-from agl.ports.ids import Label, ProjectName, Scope, collision_key
-from agl.ports.ledger import Outcome, RunRecord, run_folder, runs_folder
+from agl.ports.ids import Label, Namespace, ProjectName, Scope, collision_key
+from agl.ports.ledger import Outcome, RunRecord, run_folder, runs_folder, scope_folder
 from agl.ports.ledger_json import outcome_from_json, run_from_json
 from agl.ports.locks import Locks
 from agl.ports.models import Usage
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agl.ports.event_log import EventLog
     from agl.ports.ledger import Entry
     from agl.ports.workspace import KeptItem
+    from agl.sdk._engine.chain import Chain
     from agl.sdk._engine.services import Services
 
 
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 class Summary:
     """A run in a line. `state` is derived: `running` while its lock is held, else what its outcome
     says (`finished`, `stopped`, `failed`, `limit`, `needs_answer`), else `interrupted`; or
-    `unreadable`, and `message` says why. `result`: one of the four outcomes of the work."""
+    `unreadable`, and `message` says why. `result`: one of the four outcomes of the work. `held`:
+    the children whose landing waits to be resolved, as `a/b`."""
 
     label: str
     state: str
@@ -42,6 +44,7 @@ class Summary:
     result: str = ""
     message: str = ""
     questions: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,20 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A child of a run, by its `namespace` as `a/b`. `state`: `landed`, `nothing` (it has no commit
+    of its own), `held` (its landing waits in its parent's tree), or `not_landed`."""
+
+    namespace: str
+    state: str
+    branch: str
+    base: str
+    head: str
+    tree: Path | None
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Details:
     """All that is known of one run. `head` is where its live chain ends, `branch_at` where its
     branch is now (None: gone), `tree` the folder of its tree while there is one, `bare` whether no
@@ -85,6 +102,7 @@ class Details:
     epoch: int
     params: Mapping[str, object]
     lines: tuple[Line, ...]
+    children: tuple[Part, ...]
     at_work: tuple[str, ...]
     spent: Usage
     spent_in_vain: Usage
@@ -117,7 +135,7 @@ async def run(services: Services, label: Label) -> Details:
         NotFoundError: there is no such run.
         CorruptDocument, NewerFormat: a document cannot be read; the message names the file.
     """
-    from agl.sdk._engine.chain import Chain
+    from agl.sdk._engine.chain import Chain, heads_of
     from agl.sdk._engine.ledger import Ledger
 
     scope = Scope(services.project, label)
@@ -126,29 +144,36 @@ async def run(services: Services, label: Label) -> Details:
     if record is None:
         raise NotFoundError(not_found(services.store, services.project, label))
     outcome = ledger.outcome()
-    summary = _of(record, outcome, services.locks, services.project)
+    summary = replace(
+        _of(record, outcome, services.locks, services.project), held=_held(services.store, scope)
+    )
     epochs = ledger.epochs()
     epoch = epochs[-1].number if epochs else 0
-    entries = ledger.entries(scope)
-    gone = await services.history.missing({entry.head_after for entry in entries})
-    chain = Chain(record.base, epoch, entries, gone)
-    live = {entry.number for entry in chain.live}
+    found = ledger.all_entries(scope)
+    every = [entry for entries in found.values() for entry in entries]
+    gone = await services.history.missing({head for entry in every for head in heads_of(entry)})
+    chains = {scope: Chain(record.base, epoch, found[scope], gone)}
+    for child in found:
+        if child.path:
+            start = _start_of(chains[child.parent], child)
+            chains[child] = Chain(start, epoch, found[child], gone)
     spendings = ledger.spendings()
     tree = services.workspaces.folder(scope)
     asked = {one.attempt: one.model for one in spendings}
-    recorded = {attempt for entry in entries for attempt in entry.attempts}
+    recorded = {attempt for entry in every for attempt in entry.attempts}
     return Details(
         summary=summary,
         version=record.version,
         base_ref=record.base_ref,
         base=record.base,
-        head=chain.tip,
+        head=chains[scope].tip,
         branch_at=await services.history.tip(record.branch),
         tree=tree if tree.is_dir() else None,
         bare=services.checkout is None,
         epoch=epoch,
         params=record.params,
-        lines=tuple(_line(entry, live, asked) for entry in entries),
+        lines=_lines(chains[scope], asked),
+        children=tuple(_part(services, chains, child, asked) for child in chains if child.path),
         at_work=_at_work(services.log, scope) if summary.state == "running" else (),
         spent=_total(one.usage for one in spendings),
         spent_in_vain=_total(one.usage for one in spendings if one.attempt not in recorded),
@@ -175,11 +200,27 @@ def _summary(store: Store, locks: Locks, project: ProjectName, name: str) -> Sum
         ended = store.read((*folder, "outcome"))
         where = "/".join((*folder, "outcome.json"))
         outcome = None if ended is None else outcome_from_json(ended, where)
-        return _of(record, outcome, locks, project)
+        held = _held(store, Scope(project, Label(name)))
+        return replace(_of(record, outcome, locks, project), held=held)
     except InputError:  # a folder that no label names is no run
         return None
     except (UpstreamError, NewerFormat) as error:
         return Summary(name, "unreadable", message=str(error))
+
+
+def _held(store: Store, scope: Scope) -> tuple[str, ...]:
+    """The children whose last landing is open, by the landings' documents alone."""
+    folder = scope_folder(scope)
+    found: list[str] = []
+    for name in store.folders((*folder, "landings")):
+        child = scope.child(Namespace(name))
+        last = max(store.names((*folder, "landings", name)), default=None)
+        match last and store.read((*folder, "landings", name, last)):
+            case {"value": {"stages": [*_, {"state": "conflicted" | "refused"}]}}:
+                found.append("/".join(child.path))
+    for name in store.folders((*folder, "worktrees")):
+        found += _held(store, scope.child(Namespace(name)))
+    return tuple(found)
 
 
 def _of(record: RunRecord, outcome: Outcome | None, locks: Locks, project: ProjectName) -> Summary:
@@ -199,6 +240,51 @@ def _of(record: RunRecord, outcome: Outcome | None, locks: Locks, project: Proje
         message=message,
         questions=() if outcome is None else outcome.questions,
     )
+
+
+def _start_of(parent: Chain, child: Scope) -> str:
+    """Where a child began by what is live in its parent; else by what was recorded last."""
+    from agl.ports.ledger import Kind
+
+    begun = [
+        one
+        for one in (*parent.entries, *parent.live)
+        if one.kind is Kind.CHILD and one.name == child.path[-1]
+    ]
+    value = begun[-1].value if begun else None
+    start = value.get("start") if isinstance(value, dict) else None
+    return start if isinstance(start, str) else parent.base
+
+
+def _part(
+    services: Services, chains: Mapping[Scope, Chain], scope: Scope, asked: Mapping[str, str]
+) -> Part:
+    from agl.sdk._engine import landings
+
+    chain, parent, name = chains[scope], chains[scope.parent], scope.path[-1]
+    held = landings.held(parent)
+    state = "not_landed"
+    if held is not None and held.name == name:
+        state = "held"
+    elif chain.tip == chain.base:
+        state = "nothing"
+    elif landings.has_landed(parent, name, chain.tip):
+        state = "landed"
+    tree = services.workspaces.folder(scope)
+    return Part(
+        namespace="/".join(scope.path),
+        state=state,
+        branch=scope.branch,
+        base=chain.base,
+        head=chain.tip,
+        tree=tree if tree.is_dir() else None,
+        lines=_lines(chain, asked),
+    )
+
+
+def _lines(chain: Chain, asked: Mapping[str, str]) -> tuple[Line, ...]:
+    live = {entry.number for entry in chain.live}
+    return tuple(_line(entry, live, asked) for entry in chain.entries)
 
 
 def _line(entry: Entry, live: set[int], asked: Mapping[str, str]) -> Line:

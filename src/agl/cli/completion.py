@@ -26,7 +26,7 @@ _FISH = """complete -c agl -f -a '(agl completion words (commandline -opc)[2..] 
 complete -c agl -n '__fish_seen_subcommand_from run' -F"""
 
 _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
-_WITH_LABEL = ("resume", "clear", "show", "recover")
+_WITH_LABEL = ("resume", "clear", "show", "diff", "recover")
 
 
 def answer(argv: list[str], context: Context) -> Page:

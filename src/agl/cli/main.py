@@ -22,6 +22,7 @@ COMMANDS = {
     "workflows": "list the workflows, or show one with its flags",
     "list": "list the runs of this repository",
     "show": "show a run: its steps, what they cost, what to type next",
+    "diff": "print what a run, or a child of it, changed",
     "recover": "list what was set aside, or bring it back as a branch",
     "doctor": "say what is missing on this machine, and what to type for it",
     "completion": "print what makes a shell complete commands, labels and workflows",

@@ -26,12 +26,13 @@ class HelpWanted(Exception):
 @dataclass(frozen=True, slots=True)
 class Page:
     """`document` for `--json`, `text` for a person on standard output, `notes` for a person on
-    standard error."""
+    standard error. `verbatim`: the text is content, written as it is where no terminal reads it."""
 
     document: Mapping[str, object]
     text: str
     notes: str = ""
     exit_code: int = 0
+    verbatim: bool = False
 
 
 def plain(value: object) -> object:
@@ -107,7 +108,8 @@ def write(page: Page, *, as_json: bool) -> int:
 
         _print(sys.stdout, json.dumps(page.document, indent=2))
         return page.exit_code
-    _print(sys.stdout, page.text)
+    is_read = sys.stdout is not None and sys.stdout.isatty()
+    _print(sys.stdout, page.text, verbatim=page.verbatim and not is_read)
     say(page.notes)
     return page.exit_code
 
@@ -117,11 +119,12 @@ def say(text: str) -> None:
     _print(sys.stderr, text)
 
 
-def _print(stream: TextIO | None, text: str) -> None:
+def _print(stream: TextIO | None, text: str, *, verbatim: bool = False) -> None:
     if stream is None or not text:
         return
     encoding = stream.encoding or "utf-8"
-    harmless = _CONTROLS.sub("\ufffd", text).encode(encoding, "backslashreplace").decode(encoding)
+    harmless = text if verbatim else _CONTROLS.sub("\ufffd", text)
+    harmless = harmless.encode(encoding, "backslashreplace").decode(encoding)
     try:
         stream.write(f"{harmless}\n")
         stream.flush()

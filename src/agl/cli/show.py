@@ -9,6 +9,7 @@ from agl.cli.moves import next_of
 from agl.cli.page import Page, document_of, facts, one_line, table
 from agl.cli.parsing import Parser
 from agl.cli.words import (
+    CHILDREN,
     model_of,
     moment,
     outcome_of,
@@ -21,7 +22,7 @@ from agl.cli.words import (
 from agl.ports.ids import Label
 
 if TYPE_CHECKING:
-    from agl.api.reading import Details, Line
+    from agl.api.reading import Details, Line, Part
 
 
 def answer(argv: list[str], context: Context) -> Page:
@@ -56,11 +57,25 @@ def _text(run: Details) -> str:
     ]
     parts = [facts(known)]
     if run.lines:
-        heads = ("#", "KIND", "NAME", "MODEL", "TOOK", "SPENT", "HEAD", "OUTCOME", "")
-        parts.append(table(heads, [_row(line) for line in run.lines]))
+        parts.append(table(_HEADS, [_row(line) for line in run.lines]))
+    parts += [_child(child) for child in run.children]
     if run.failure:
         parts.append(run.failure.rstrip())
     return "\n\n".join(parts)
+
+
+_HEADS = ("#", "KIND", "NAME", "MODEL", "TOOK", "SPENT", "HEAD", "OUTCOME", "")
+
+
+def _child(child: Part) -> str:
+    known = [
+        ("child", f"{child.namespace}: {CHILDREN[child.state]}"),
+        ("branch", f"{child.branch} at {short(child.head)}"),
+        ("tree", "" if child.tree is None else str(child.tree)),
+    ]
+    if not child.lines:
+        return facts(known)
+    return f"{facts(known)}\n{table(_HEADS, [_row(line) for line in child.lines])}"
 
 
 def _branch(run: Details) -> str:

@@ -9,6 +9,8 @@ from agl.cli.page import one_line
 from agl.ports.models import Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agl.api.reading import Line, Summary
 
 STATES = {
@@ -29,6 +31,13 @@ RESULTS = {
     "needed_nothing": "needed nothing",
 }
 
+CHILDREN = {
+    "landed": "landed",
+    "nothing": "nothing to land",
+    "held": "its landing waits in the parent's tree",
+    "not_landed": "not landed",
+}
+
 
 def state_of(summary: Summary) -> str:
     """The state, with its reason where it needs one."""
@@ -40,7 +49,8 @@ def in_a_word(summary: Summary) -> str:
     """State and result in one: of a run that finished what came of it, else how it is."""
     if summary.state == "finished":
         return RESULTS.get(summary.result, "finished")
-    return "stopped" if summary.state == "stopped" else STATES[summary.state]
+    word = "stopped" if summary.state == "stopped" else STATES[summary.state]
+    return f"{word}, holds {', '.join(summary.held)}" if summary.held else word
 
 
 def result_of(result: str, branch: str) -> str:
@@ -72,6 +82,12 @@ def outcome_of(line: Line) -> str:
             return one_line(f"failed with status {status}{note and f' ({note})'}")
         case "ask", {"typed": answer} | {"picked": answer}:
             return one_line(str(answer))
+        case "landing", {"stages": [*_, {"state": str(state)} as last]}:
+            return one_line(_landing(state, last))
+        case "landing", _:
+            return "begun"
+        case "child", {"start": str(start)}:
+            return f"from {short(start)}"
         case "cut", _:
             return f"#{line.cut_from} to #{line.number - 1} are out of use"
         case _, None:
@@ -81,6 +97,24 @@ def outcome_of(line: Line) -> str:
     import json
 
     return one_line(json.dumps(line.value, ensure_ascii=False))
+
+
+def _landing(state: str, last: Mapping[str, object]) -> str:
+    """How a landing stands, with what it waits for."""
+    match state, last:
+        case "conflicted", {"conflict": {"paths": [*paths]}}:
+            names = (str(one["path"]) for one in paths if isinstance(one, dict))
+            return f"waits for {', '.join(names)} to be resolved"
+        case "refused", {"verdict": {"status": status}}:
+            return f"waits, the build failed with status {status}"
+    return _STAGES.get(state, state)
+
+
+_STAGES = {
+    "nothing": "nothing to land",
+    "aborted": "given up",
+    "released": "gave way to another landing",
+}
 
 
 def moment(when: datetime | None) -> str:

@@ -66,6 +66,11 @@ class History(ABC):
         """The commits in `newer` that are not in `older`, newest first, as `id subject`."""
 
     @abstractmethod
+    async def patch(self, older: str, newer: str) -> str:
+        """What turns the files of `older` into those of `newer`, as a unified diff; bytes that are
+        no UTF-8 are replaced. Empty when nothing differs."""
+
+    @abstractmethod
     async def message(self, commit: str) -> str:
         """A commit's message without trailing white space."""
 

@@ -98,5 +98,10 @@ class Scope:
         """The name of the scope's folder below the run's trees."""
         return "+".join(self.path) or "_base"
 
+    @property
+    def parent(self) -> Scope:
+        """The scope that a child is a child of; the run's own scope has none."""
+        return Scope(self.project, self.label, self.path[:-1])
+
     def child(self, namespace: Namespace) -> Scope:
         return Scope(self.project, self.label, (*self.path, namespace))

@@ -9,7 +9,7 @@ from pathlib import Path
 from agl.adapters.git.discovery import find_repository, git_dir_of
 from agl.adapters.git.refs import HEADS, Refs
 from agl.adapters.git.registration import checked_out_at
-from agl.adapters.git.runner import Git
+from agl.adapters.git.runner import LONG_S, Git
 from agl.ports.errors import AglError, InputError, UpstreamError
 from agl.ports.history import History, Repository
 
@@ -75,6 +75,25 @@ class GitHistory(History):
             "log", "-z", "--no-show-signature", "--format=%H %s", f"{older}..{newer}", "--"
         )
         return tuple(line for line in answer.text.split("\0") if line)
+
+    async def patch(self, older: str, newer: str) -> str:
+        answer = await self._git.run(
+            "diff-tree",
+            "-r",
+            "-p",
+            "--binary",
+            "--find-renames",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+            older,
+            newer,
+            "--",
+            timeout_s=LONG_S,
+        )
+        return answer.stdout.decode("utf-8", "replace")
 
     async def message(self, commit: str) -> str:
         answer = await self._git.run(

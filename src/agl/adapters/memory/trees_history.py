@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import unified_diff
 from pathlib import Path
 
 from agl.adapters.memory.repository import MemoryRepository
@@ -52,6 +53,20 @@ class MemoryHistory(History):
             for commit in reversed(repository.commits)
             if commit in new
         )
+
+    async def patch(self, older: str, newer: str) -> str:
+        before, after = await self.files(older), await self.files(newer)
+        parts: list[str] = []
+        for path in sorted(before.keys() | after.keys()):
+            then, now = before.get(path), after.get(path)
+            if then != now:
+                parts += unified_diff(
+                    (then or b"").decode(errors="replace").splitlines(keepends=True),
+                    (now or b"").decode(errors="replace").splitlines(keepends=True),
+                    "/dev/null" if then is None else f"a/{path}",
+                    "/dev/null" if now is None else f"b/{path}",
+                )
+        return "".join(parts)
 
     async def message(self, commit: str) -> str:
         return self._repository.commits[commit].message.rstrip()

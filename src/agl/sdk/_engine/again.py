@@ -93,7 +93,7 @@ def _carried_on(run: RunState, base: str, cut: Cut) -> tuple[Cut, ...]:
     """The cut in the parent from the first landing that held what is cut off, and so on upwards."""
     if cut.forgets or not cut.scope.path:
         return ()
-    scope, parent = cut.scope, _parent(cut.scope)
+    scope, parent = cut.scope, cut.scope.parent
     epoch = max(one.epoch for one in run.recorded[scope])
     chain = _chain(run, base, scope, epoch)
     at = chain.cut_from(cut.name, cut.nth) or cut.cut_from
@@ -115,12 +115,9 @@ def _chain(run: RunState, base: str, scope: Scope, epoch: int) -> Chain:
     if scope.path:
         begun = [
             one
-            for one in run.recorded.get(_parent(scope), ())
+            for one in run.recorded.get(scope.parent, ())
             if one.kind is Kind.CHILD and one.name == scope.path[-1]
         ]
         base = str(begun[-1].value["start"]) if begun else base  # type: ignore[index]
     return Chain(base, epoch, entries, run.gone)
 
-
-def _parent(scope: Scope) -> Scope:
-    return Scope(scope.project, scope.label, scope.path[:-1])

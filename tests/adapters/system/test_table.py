@@ -81,6 +81,17 @@ def test_a_process_is_known_while_it_becomes_another_program(tmp_path: Path) -> 
         child.wait()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_process_has_its_words_as_soon_as_it_is_started() -> None:
+    for _ in range(100):
+        process = subprocess.Popen(["sleep", "60"])
+        try:
+            assert ProcTable().command(process.pid) == "sleep 60"
+        finally:
+            process.kill()
+            process.wait()
+
+
 def test_relations_are_followed_down_and_up() -> None:
     parents = {1: 0, 2: 1, 3: 2, 4: 2, 5: 1, 6: 99}
     snapshot = {pid: Process(pid, parent, pid, pid, 0.0) for pid, parent in parents.items()}

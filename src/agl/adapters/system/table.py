@@ -112,7 +112,11 @@ class ProcTable(ProcessTable):
             return None
 
     def command(self, pid: int) -> str:
-        words = _read(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" ")
+        until = time.monotonic() + _EXEC_S
+        while not (line := _read(f"/proc/{pid}/cmdline")):  # amid execve(2), as above
+            if _stat(pid) is None or time.monotonic() >= until:
+                break
+        words = line.rstrip(b"\0").replace(b"\0", b" ")
         return words.decode(errors="replace")[:_COMMAND_CHARS]
 
 

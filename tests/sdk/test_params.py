@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -120,3 +121,17 @@ def test_arg_takes_flags_alone(flags: tuple[str, ...]) -> None:
 def test_a_scripted_models_path_is_absolute() -> None:
     assert ModelId.parse("scripted:x.json").name.startswith("/")
     assert ModelId.parse("fake:x.json").name == "x.json"
+
+
+def test_a_file_that_cannot_be_read_is_told_in_plain_words(tmp_path: Path) -> None:
+    @dataclass
+    class Asked:
+        request: str = arg("--request", from_file=True)
+
+    (param,) = params_of(Asked)
+    (tmp_path / "request").write_bytes(b"caf\xe9")
+    for file, why in (("none", "No such file or directory"), ("request", "it is not UTF-8")):
+        with pytest.raises(InputError) as raised:
+            param.parse(f"@{tmp_path / file}")
+        where = repr(str(tmp_path / file))
+        assert str(raised.value) == f"--request: {where} cannot be read: {why}"

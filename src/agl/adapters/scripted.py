@@ -55,6 +55,7 @@ from agl.ports.llm import (
     strict_json,
 )
 from agl.ports.models import ModelId, Usage
+from agl.ports.reasons import reason
 from agl.ports.scripts import NO_SCRIPT_TEXT, sample_of, script_keys
 
 FORMAT = 1
@@ -191,7 +192,7 @@ def read_script(path: Path) -> Script:
     except OSError as error:
         raise InputError(f"script {str(path)!r} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise InputError(f"script {str(path)!r}: {error}") from None
+        raise InputError(f"script {str(path)!r}: {reason(error)}") from None
 
 
 @lru_cache(maxsize=8)

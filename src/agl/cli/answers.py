@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agl.ports.errors import InputError
+from agl.ports.reasons import reason
 
 if TYPE_CHECKING:
     import argparse
@@ -31,10 +32,8 @@ def read_answers(file: str | None) -> dict[str, str]:
 
     try:
         answers = json.loads(Path(file).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"--answers {file!r} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"--answers {file!r} is not JSON: {error}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"--answers {file!r} cannot be read: {reason(error)}") from error
     if not isinstance(answers, dict) or not all(isinstance(text, str) for text in answers.values()):
         raise InputError(
             f'--answers {file!r} is not an object of texts, as in {{"Which branch?": "main"}}'

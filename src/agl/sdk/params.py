@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from agl.ports.errors import InputError
 from agl.ports.models import ModelId
+from agl.ports.reasons import reason
 
 P = TypeVar("P")
 _MISSING: Any = dataclasses.MISSING
@@ -94,7 +95,8 @@ class Param:
             return sys.stdin.read() if text == "-" else Path(text[1:]).read_text("utf-8")
         except (OSError, ValueError, AttributeError) as error:
             what = "standard input" if text == "-" else repr(text[1:])
-            raise InputError(f"{self.flags[-1]}: {what} cannot be read as text: {error}") from error
+            why = "it is closed" if isinstance(error, AttributeError) else reason(error)
+            raise InputError(f"{self.flags[-1]}: {what} cannot be read: {why}") from error
 
     def _parse_bool(self, text: str) -> bool:
         if text not in ("true", "false"):

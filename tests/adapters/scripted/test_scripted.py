@@ -184,8 +184,8 @@ def doc(**step: object) -> str:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"\xff", "codec"),
-        ("", "Expecting value"),
+        (b"\xff", "it is not UTF-8"),
+        ("", "it is not JSON (line 1, column 1)"),
         ("[" * 100_000, "nested too deeply"),
         ("[]", "the document: expected an object, found []"),
         ("{}", 'the document: expected "format": 1'),

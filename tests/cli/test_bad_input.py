@@ -37,15 +37,20 @@ def refused(agl: Agl, folder: Path, *words: str) -> tuple[int, str]:
     ("words", "said"),
     [
         ((), "name a command"),
-        (("nope",), "no command 'nope'"),
+        (("nope",), "no command 'nope'; "),
+        (("shwo",), "no command 'shwo' (is show meant?); "),
+        (("resume", "caf\udce9"), r"the argument b'caf\xe9' is not UTF-8"),
         (("--nope", "list"), "no flag '--nope'"),
         (("--home", "", "list"), "--home is empty"),
-        (("list", "x"), "unrecognized arguments: x"),
+        (("list", "x"), "unrecognized arguments: x; "),
+        (("list", "x", "--jsno"), "unrecognized arguments: x --jsno (is --json meant?); "),
         (("list", "--nope"), "unrecognized arguments: --nope"),
         (("list", "--js"), "unrecognized arguments: --js"),
         (("show",), "required: LABEL"),
         (("show", "a b"), "label 'a b' has a character"),
         (("show", "_base"), "label '_base' is reserved"),
+        (("show", "HEAD"), "label 'HEAD' is reserved"),
+        (("resume", "--agian", "x"), "arguments: --agian (is --again meant?); `agl"),
         (("resume",), "required: LABEL"),
         (("resume", ".."), "label '..'"),
         (("resume", "x", "--again"), "expected one argument"),
@@ -56,6 +61,7 @@ def refused(agl: Agl, folder: Path, *words: str) -> tuple[int, str]:
         (("recover", "a/b"), "label 'a/b'"),
         (("init", "--build", "x", "--no-build"), "not allowed with"),
         (("init", "--build", " "), "--build is empty"),
+        (("init", "--build", "make\ntest"), "--build has several lines"),
         (("init",), "say how the project is checked"),
         (("run",), "required: WORKFLOW; `agl run --help`"),
         (("run", "-n", "x"), "required: WORKFLOW"),
@@ -144,7 +150,9 @@ def test_nothing_kept_under_a_name_is_not_found(project: Path, tmp_path: Path, a
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("nope", "-n", "x"), 3, "no workflow 'nope'"),
+        (("nope", "-n", "x"), 3, "no workflow 'nope'; "),
+        (("fxi", "-n", "x"), 3, "no workflow 'fxi' (is fix meant?); "),
+        (("FLOW", "--tims=3"), 2, "arguments: --tims=3 (is --times meant?); `agl run FLOW --help`"),
         (("./nope.py", "-n", "x"), 3, "was it moved or removed?"),
         (("FLOW", "--model", "MODEL"), 2, "required: -n/--label; `agl run FLOW --help`"),
         (("FLOW", "-n", "x"), 2, "required: --model"),
@@ -184,7 +192,8 @@ def test_a_wrong_run_is_refused(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "is not JSON"),
+        ("{", "cannot be read: it is not JSON (line 1, column 2)"),
+        ("[" * 100_000, "cannot be read: it is nested too deeply"),
         ("[]", "not an object of texts"),
         ('{"a": 1}', "not an object of texts"),
     ],
@@ -211,6 +220,7 @@ def test_a_wrong_script_is_refused(
     code, message = refused(agl, tmp_path, "run", flow, "-n", "x", "--model", model)
     assert code in (2, 4)
     assert "bad.json" in message
+    assert ("it is not JSON (line 1, column " in message) == (len(content) < 2)
 
 
 def test_a_label_that_is_taken_is_refused_whatever_its_case(

@@ -64,6 +64,10 @@ async def init(
     """
     if build is not None and not build.strip():
         raise InputError("--build is empty; name a command, or use --no-build")
+    if build is not None and len(build.splitlines()) > 1:
+        raise InputError(
+            "--build has several lines; write them into a script of the repository and name that"
+        )
     repository = container.find_repository(start)
     await container.history(repository).check_ready()
     if build is None and not no_build:

@@ -12,6 +12,7 @@ from agl.cli.context import Command, Context
 from agl.cli.failures import page_of
 from agl.cli.page import HelpWanted, Page, say, write
 from agl.config.entry_points import entry_points
+from agl.config.spelling import perhaps
 from agl.ports.errors import InputError, UpstreamError
 
 COMMANDS = {
@@ -54,6 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _answer(words: list[str], as_json: bool) -> Page:
+    for word in words:
+        if not _is_utf8(word):
+            raise InputError(f"the argument {os.fsencode(word)!r} is not UTF-8")
     home = None
     while words and words[0].startswith("-"):
         flag = words.pop(0)
@@ -72,6 +76,14 @@ def _answer(words: list[str], as_json: bool) -> Page:
     return _command(words[0])(words[1:], Context(os.environ, _here(), home, as_json))
 
 
+def _is_utf8(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:  # Python reads such bytes as half characters
+        return False
+    return True
+
+
 def _here() -> Path:
     try:
         return Path.cwd()
@@ -83,9 +95,11 @@ def _command(name: str) -> Command:
     if name in COMMANDS:
         place = f"agl.cli.{name}:answer"
     else:
-        place = entry_points("agl.commands").get(name, "")
-    if not place:
-        raise InputError(f"no command {name!r}; `agl --help` lists them")
+        others = entry_points("agl.commands")
+        if name not in others:
+            meant = perhaps(name, (*COMMANDS, *others))
+            raise InputError(f"no command {name!r}{meant}; `agl --help` lists them")
+        place = others[name]
     module, _, attribute = place.partition(":")
     command: Command = getattr(import_module(module), attribute)
     return command

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from agl.cli.page import HelpWanted
+from agl.config.spelling import perhaps
 from agl.ports.errors import InputError
 
 
@@ -40,7 +41,25 @@ class Parser(argparse.ArgumentParser):
             InputError: they are wrong.
             HelpWanted: `--help` is among them.
         """
+        self._refuse_unknown(argv)
         return self.parse_args(argv)
+
+    def _refuse_unknown(self, argv: Sequence[str]) -> None:
+        """What is not known is named before what is missing."""
+        needed = [action for action in self._actions if action.required]
+        for action in needed:
+            action.required = False
+        try:
+            _, unknown = self.parse_known_args(argv)
+        except HelpWanted:
+            unknown = []
+        finally:
+            for action in needed:
+                action.required = True
+        if unknown:
+            flag = next((word for word in unknown if word.startswith("-")), "")
+            meant = perhaps(flag.partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; `{self.help_command}` shows how it is used")

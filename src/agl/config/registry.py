@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agl.config.entry_points import entry_points
+from agl.config.spelling import perhaps
 from agl.ports.errors import AglError, InputError, NotFoundError, WorkflowFailed
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def _installed(name: str) -> tuple[str, Workflow[Any]]:
     known = names()
     if name not in known:
         raise NotFoundError(
-            f"no workflow {name!r}; known are {', '.join(known) or 'none'}, and files, as in"
-            " ./flow.py"
+            f"no workflow {name!r}{perhaps(name, known)}; known are"
+            f" {', '.join(known) or 'none'}, and files, as in ./flow.py"
         )
     module_name, _, attribute = known[name].partition(":")
     what = f"workflow {name!r}"

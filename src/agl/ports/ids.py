@@ -10,7 +10,8 @@ from typing import ClassVar, TypeVar
 from agl.ports.errors import InputError
 
 _ALLOWED = re.compile(r"[A-Za-z0-9._-]+")
-_RESERVED = frozenset({"_base", "_work", "_kept"})
+# HEAD: git-rev-parse(1) reads it as what is checked out, in a branch of any case on some systems.
+_RESERVED = frozenset({"_base", "_work", "_kept", "head"})
 _MAX_BYTES = 100
 # Device names that Windows refuses as a file name, with or without an extension
 # (Microsoft, "Naming Files, Paths, and Namespaces").

@@ -33,7 +33,6 @@ _SETTINGS = (
     "merge.stat=false",
     "merge.verbosity=2",
     "merge.verifySignatures=false",
-    "rerere.enabled=false",
 )
 _FLAGS = (
     "--no-ff",

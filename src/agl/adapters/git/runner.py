@@ -29,6 +29,7 @@ _SETTINGS = (
     "commit.gpgsign=false",
     "i18n.commitEncoding=UTF-8",
     "i18n.logOutputEncoding=UTF-8",
+    "rerere.enabled=false",
     "submodule.recurse=false",
     "user.useConfigOnly=true",
 )

@@ -95,11 +95,42 @@ def test_each_entry_says_what_came_of_it(agl: Agl, many: str, tmp_path: Path) ->
 def test_what_a_cut_put_out_of_use_is_marked(agl: Agl, many: str) -> None:
     agl("resume", many, "--again", "plan")
     rows = agl("show", many).out.split("\n\n")[1].splitlines()
-    assert [row.endswith("off the chain") for row in rows[1:4]] == [True, True, True]
+    assert [row.endswith("not used any more") for row in rows[1:4]] == [True, True, True]
     assert any(row.endswith("  #1 to #6 are out of use") for row in rows)
     lines = agl("show", many, "--json").json["lines"]
     assert [(line["live"], line["cut_from"]) for line in lines[:1]] == [(False, None)]
     assert [line["cut_from"] for line in lines if line["kind"] == "cut"] == [1]
+
+
+def test_what_was_asked_is_shown(agl: Agl, project: Path, flow: str, model: str) -> None:
+    agl("run", flow, "-n", "one", "--model", model, "--tag", "a", "--tag", "b", "--times", "0")
+    shown = agl("show", "one").out
+    told = [line[10:] for line in shown.splitlines() if line.startswith("with ")]
+    assert told == [f"model: {model}", "how: well", "tag: a, b"]
+
+
+def test_the_newest_build_is_shown_with_what_it_said_if_it_is_red(
+    agl: Agl, many: str, project: Path, tmp_path: Path
+) -> None:
+    said = "#3 verify failed with status 3; the end of its output:\n  no"
+    assert said in agl("show", many).out
+    agl("resume", many, "--again", "verify#2")
+    assert "#8 verify failed with status 3; the end of its output:\n  no" in agl("show", many).out
+    assert said not in agl("show", many).out
+    file = tmp_path / f"many_{tmp_path.name}.py"
+    file.write_text(FLOW.replace("echo no; exit 3", "echo yes"))
+    subprocess.run([sys.executable, "-m", "agl", "resume", many], check=False)
+    assert "the end of its output" not in agl("show", many).out
+
+
+def test_a_narrow_terminal_has_what_came_of_it_below(agl: Agl, many: str) -> None:
+    agl("resume", many, "--again", "verify#2")
+    wide = agl("show", many).out.split("\n\n")[1].splitlines()
+    rows = at_a_terminal(60, "show", many).split("\n\n")[1].splitlines()
+    assert max(map(len, rows)) <= 60 < max(map(len, wide))
+    at = rows.index("      failed with status 3; not used any more")
+    assert rows[at - 1].startswith("3  verify  verify")
+    assert at_a_terminal(200, "show", many).split("\n\n")[1].splitlines() == wide
 
 
 def test_the_tree_is_shown_while_it_is_there(agl: Agl, many: str, project: Path) -> None:
@@ -177,13 +208,19 @@ def test_times_are_utc_wherever_one_is(
 
 def test_a_list_is_as_wide_as_the_terminal(project: Path, agl: Agl, flow: str, model: str) -> None:
     agl("run", flow, "-n", "one", "--model", model)
-    ours, theirs = pty.openpty()
-    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 30, 0, 0))
-    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    subprocess.run([sys.executable, "-m", "agl", "list"], stdout=theirs, env=env, check=True)
-    os.close(theirs)
-    lines = os.read(ours, 10_000).decode().splitlines()
-    os.close(ours)
+    lines = at_a_terminal(30, "list").splitlines()
     assert len(lines) == 2
     assert all(len(line) <= 30 for line in lines)
     assert lines[1].endswith("…")
+
+
+def at_a_terminal(columns: int, *words: str) -> str:
+    """What a command prints on a terminal of that width."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    subprocess.run([sys.executable, "-m", "agl", *words], stdout=theirs, env=env, check=True)
+    os.close(theirs)
+    said = os.read(ours, 100_000).decode().replace("\r\n", "\n")
+    os.close(ours)
+    return said

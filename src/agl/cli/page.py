@@ -90,13 +90,20 @@ def one_line(text: str, most: int = 60) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def cut_to_terminal(text: str) -> str:
-    """Each line cut to the width of the terminal it goes to; whole when it goes elsewhere."""
+def terminal_width() -> int | None:
+    """The columns of the terminal that standard output is, None if it is none."""
     if sys.stdout is None or not sys.stdout.isatty():
-        return text
+        return None
     import shutil
 
-    width = shutil.get_terminal_size().columns
+    return shutil.get_terminal_size().columns
+
+
+def cut_to_terminal(text: str) -> str:
+    """Each line cut to the width of the terminal it goes to; whole when it goes elsewhere."""
+    width = terminal_width()
+    if width is None:
+        return text
     cut = (line if len(line) <= width else line[: width - 1] + "…" for line in text.split("\n"))
     return "\n".join(cut)
 

@@ -6,13 +6,24 @@ from typing import TYPE_CHECKING
 
 from agl.cli.context import Context
 from agl.cli.moves import next_of
-from agl.cli.page import Page, document_of, facts, one_line, table
+from agl.cli.page import (
+    Page,
+    cut_to_terminal,
+    document_of,
+    facts,
+    one_line,
+    table,
+    terminal_width,
+)
 from agl.cli.parsing import Parser
 from agl.cli.words import (
     CHILDREN,
+    end_of_output,
+    given,
     model_of,
     moment,
     outcome_of,
+    passed,
     result_of,
     seconds,
     short,
@@ -22,6 +33,8 @@ from agl.cli.words import (
 from agl.ports.ids import Label
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agl.api.reading import Details, Line, Part
 
 
@@ -44,27 +57,50 @@ def _text(run: Details) -> str:
         ("state", state_of(summary)),
         ("result", result_of(summary.result, summary.branch)),
         ("workflow", f"{summary.workflow} (version {run.version})"),
+        *(("with", f"{name}: {given(value)}") for name, value in run.params.items() if value),
         ("begun", moment(summary.created)),
         ("branch", _branch(run)),
         ("tree", "" if run.tree is None else str(run.tree)),
         ("base", f"{run.base_ref} at {short(run.base)}"),
         ("at work", ", ".join(run.at_work)),
         ("spent", spent(run.spent)),
-        ("in vain", spent(run.spent_in_vain)),
+        ("of that", _in_vain(run)),
         *(("open", question) for question in summary.questions),
         *(("kept", f"{item.name}  {item.why}") for item in run.kept),
         ("next", _next(run)),
     ]
     parts = [facts(known)]
     if run.lines:
-        parts.append(table(_HEADS, [_row(line) for line in run.lines]))
+        parts.append(_table(run.lines))
     parts += [_child(child) for child in run.children]
+    parts += [end_of_output(line) for line in _newest_builds(run.lines) if not passed(line)]
     if run.failure:
         parts.append(run.failure.rstrip())
     return "\n\n".join(parts)
 
 
-_HEADS = ("#", "KIND", "NAME", "MODEL", "TOOK", "SPENT", "HEAD", "OUTCOME", "")
+_HEADS = ("#", "KIND", "NAME", "MODEL", "TOOK", "SPENT", "COMMIT", "OUTCOME", "")
+
+
+def _table(lines: Sequence[Line]) -> str:
+    """One row for each; at a terminal that is too narrow what came of it stands below."""
+    rows = [_row(line) for line in lines]
+    wide, width = table(_HEADS, rows), terminal_width()
+    if width is None or max(map(len, wide.splitlines())) <= width:
+        return wide
+    heads, *narrow = table(_HEADS[:-2], [row[:-2] for row in rows]).splitlines()
+    came_of_it = ("; ".join(filter(None, row[-2:])) for row in rows)
+    below = (f"\n      {said}" if said else "" for said in came_of_it)
+    return cut_to_terminal("\n".join((heads, *map("".join, zip(narrow, below, strict=True)))))
+
+
+def _newest_builds(lines: Sequence[Line]) -> list[Line]:
+    return [line for line in lines if line.kind == "verify" and line.live][-1:]
+
+
+def _in_vain(run: Details) -> str:
+    lost = spent(run.spent_in_vain)
+    return f"{lost} in attempts that gave no result" if lost else ""
 
 
 def _child(child: Part) -> str:
@@ -75,7 +111,7 @@ def _child(child: Part) -> str:
     ]
     if not child.lines:
         return facts(known)
-    return f"{facts(known)}\n{table(_HEADS, [_row(line) for line in child.lines])}"
+    return f"{facts(known)}\n{_table(child.lines)}"
 
 
 def _branch(run: Details) -> str:
@@ -98,7 +134,7 @@ def _row(line: Line) -> tuple[str, ...]:
         spent(line.usage),
         short(line.head_after) if changed else "",
         outcome_of(line),
-        "" if line.live else "off the chain",
+        "" if line.live else "not used any more",
     )
 
 

@@ -31,6 +31,8 @@ RESULTS = {
     "needed_nothing": "needed nothing",
 }
 
+_LAST_LINES = 20
+
 CHILDREN = {
     "landed": "landed",
     "nothing": "nothing to land",
@@ -71,6 +73,25 @@ def model_of(model: str | None) -> str:
         if provider == "scripted"
         else f"{provider}{colon}{name}"
     )
+
+
+def given(value: object) -> str:
+    """A parameter of a run, on one line."""
+    texts = value if isinstance(value, list) else [value]
+    return one_line(", ".join(map(str, texts)), 300)
+
+
+def passed(line: Line) -> bool:
+    """Whether a verdict was good."""
+    return isinstance(line.value, dict) and line.value.get("passed") is True
+
+
+def end_of_output(line: Line) -> str:
+    """The last lines of what a build printed."""
+    tail = line.value.get("tail") if isinstance(line.value, dict) else None
+    printed = str(tail or "").rstrip().splitlines()[-_LAST_LINES:] or ["it printed nothing"]
+    head = f"#{line.number} {line.name} {outcome_of(line)}; the end of its output:"
+    return "\n  ".join((head, *printed))
 
 
 def outcome_of(line: Line) -> str:

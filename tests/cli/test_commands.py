@@ -160,6 +160,16 @@ def test_clear_keeps_and_recover_brings_back(
     assert agl("recover", "--item", kept["name"], "--branch", "back").code == 4
 
 
+def test_a_run_is_cleared_once(project: Path, agl: Agl, flow: str, model: str) -> None:
+    agl("run", flow, "-n", "one", "--model", model)
+    assert agl("clear", "one").out.startswith("one: cleared\n  moved ")
+    said = agl("clear", "one")
+    how = "`agl recover one` lists what is kept of it"
+    assert (said.code, said.out) == (0, f"one: no tree and no branch was left of it; {how}\n")
+    assert agl("clear", "one", "--purge").out.startswith("one: cleared\n  purged ")
+    assert agl("clear", "one").code == 3
+
+
 def test_clear_purges_what_it_is_told_to(project: Path, agl: Agl, flow: str, model: str) -> None:
     agl("run", flow, "-n", "one", "--model", model)
     agl("run", flow, "-n", "two", "--model", model)

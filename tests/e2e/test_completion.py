@@ -25,6 +25,22 @@ def test_commands_labels_and_workflows_are_completed(world: World, play: Play) -
     assert "fix" in words(world, "run")
 
 
+def test_flags_of_a_workflow_are_completed(world: World) -> None:
+    flags = words(world, "run", "fix")
+    assert {"--request", "--rounds", "--implementer", "-n", "--from", "--json"} <= set(flags)
+    assert words(world, "run", "fix", "--rounds", "3") == flags
+    assert words(world, "run", "fix", "--rounds") == []
+
+
+def test_what_is_not_a_label_is_offered_none(world: World, play: Play) -> None:
+    assert play(label="one").status == 0
+    assert words(world, "recover") == ["one"]
+    assert words(world, "recover", "--item") == []
+    assert words(world, "recover", "--item", "x", "--branch") == []
+    assert words(world, "resume", "--again") == []
+    assert words(world, "clear", "--purge") == ["one"]
+
+
 def test_bash_completes_with_the_script(world: World, play: Play) -> None:
     assert play(label="one").status == 0
     (world.folder / "bin").mkdir()

@@ -51,6 +51,9 @@ def answer(argv: list[str], context: Context) -> Page:
 
 
 def _text(report: ClearReport) -> str:
+    if not report.trees and not report.purged:
+        kept = f"`agl recover {report.label}` lists what is kept of it"
+        return f"{report.label}: no tree and no branch was left of it; {kept}"
     lines = [f"{report.label}: cleared"]
     lines += [f"  ended     process {one.pid}: {one.command}" for one in report.survivors]
     lines += [

@@ -27,6 +27,11 @@ complete -c agl -n '__fish_seen_subcommand_from run' -F"""
 
 _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 _WITH_LABEL = ("resume", "clear", "show", "diff", "recover")
+# Flags behind which stands something that AGL does not know beforehand.
+_WITH_VALUE = (
+    *("-n", "--label", "--from", "--answers", "--events"),
+    *("--again", "--build", "--item", "--branch", "--home"),
+)
 
 
 def answer(argv: list[str], context: Context) -> Page:
@@ -48,6 +53,10 @@ def _words(before: list[str], context: Context) -> list[str]:
     from agl.cli.main import COMMANDS
     from agl.config.entry_points import entry_points
 
+    if before and before[-1] in _WITH_VALUE:
+        return []
+    if len(before) > 1 and before[0] == "run" and before[1] in entry_points("agl.workflows"):
+        return _flags_of(before[1], before[-1])
     given = [word for word in before if not word.startswith("-")]
     if not given:
         return [*COMMANDS, *entry_points("agl.commands")]
@@ -59,3 +68,17 @@ def _words(before: list[str], context: Context) -> list[str]:
         _, runs = reading.runs(context.settings(), context.here)
         return [str(run.label) for run in runs if run.label not in given[1:]]
     return sorted(_SCRIPTS) if given == ["completion"] else []
+
+
+def _flags_of(workflow: str, last: str) -> list[str]:
+    """The flags of `agl run WORKFLOW`, those of the workflow first; none where `last` is one of
+    them and takes a value."""
+    from agl.api.workflows import details
+    from agl.cli.apart import prints_apart
+    from agl.cli.run import own_flags
+
+    with prints_apart():
+        parameters = details(workflow).parameters
+    if any(last in one.flags and one.default is not False for one in parameters):
+        return []
+    return [*(flag for one in parameters for flag in one.flags), *own_flags()]

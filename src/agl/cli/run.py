@@ -47,6 +47,11 @@ def answer(argv: list[str], context: Context) -> Page:
     return page if lines is None else lines.end(page)
 
 
+def own_flags() -> list[str]:
+    """The flags that every workflow takes."""
+    return list(_first_parser()._option_string_actions)
+
+
 def _first_parser() -> Parser:
     """Finds the name of the workflow, whose own flags are not known yet."""
     parser = Parser(

@@ -1,0 +1,122 @@
+"""One chunk at work, from its begin in a child of the run until it has landed or was given up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from agl.sdk import Choice, Landing, RoleIncomplete, Run, Screen, Text, TextInput
+from agl.workflows.split.ends import End, State
+from agl.workflows.split.params import Params
+from agl.workflows.split.plan import Chunk
+from agl.workflows.split.roles import Question, implementer, repairer
+from agl.workflows.split.trouble import Trouble, red_build, trouble_with
+
+Answer = Literal["retry", "repair", "give up"]
+
+
+class ChunkAtWork:
+    """Implements one chunk in a child of the run and lands it."""
+
+    def __init__(self, run: Run[Params], chunk: Chunk, others: Sequence[str]) -> None:
+        self._run = run
+        self._params = run.params
+        self._chunk = chunk
+        self._child = run.worktree(chunk.id)
+        self._others = others
+        self._repairs = 0
+        self._looks = 0
+
+    async def end(self, build: str | None) -> End:
+        """Works on it to its end. `build`: the command that is run on it before it lands."""
+        done = await self._child.step(
+            implementer(self._ask_person, model=self._params.implementer),
+            commit=self._chunk.title,
+            request=self._params.request,
+            chunk=self._chunk.task,
+            others=self._others,
+        )
+        if build is not None:
+            await self._build(build)
+        landing = await self._child.integrate()
+        while landing.conflicted:
+            given_up = await self._settle(landing)
+            if given_up is not None:
+                return given_up
+        if landing.landed:
+            return End(State.LANDED, done.summary)
+        return End(State.NOTHING, done.summary, done.nothing_needed)
+
+    async def _build(self, build: str) -> None:
+        """Repairs a red build while rounds are left; what is red then, the landing's build says."""
+        while not (verdict := await self._child.verify(build)).passed:
+            trouble = red_build(verdict)
+            if not self._may_repair(trouble):
+                return
+            await self._repair(trouble, merging=None)
+
+    async def _settle(self, landing: Landing) -> End | None:
+        """One thing done about a landing that waits; how the chunk ended, if it was given up."""
+        trouble = trouble_with(landing)
+        answer, again = await self._answer(trouble)
+        if answer == "give up":
+            await landing.abort()
+            why = f"{trouble.name}{self._after}: {'; '.join(trouble.lines)}"
+            return End(State.GIVEN_UP, why, again=again)
+        if answer == "retry" or await self._repair(trouble, merging=self._run):
+            await landing.retry()
+        return None
+
+    async def _answer(self, trouble: Trouble) -> tuple[Answer, str]:
+        """What is to be done, and what `--again` takes to have it decided anew."""
+        match self._params.on_conflict:
+            case "ask":
+                return await self._ask(trouble)
+            case "repair" if self._may_repair(trouble):
+                return "repair", ""
+            case _:
+                return "give up", f"{self._chunk.id}/"
+
+    async def _ask(self, trouble: Trouble) -> tuple[Answer, str]:
+        self._looks += 1
+        title = f"{self._chunk.id}: {trouble.name} ({self._looks})"
+        choices: list[Choice[Answer]] = [Choice("retry", "retry")]
+        if self._may_repair(trouble):
+            choices.append(Choice("let the agent repair it", "repair"))
+        choices.append(Choice("give up this chunk", "give up"))
+        screen = Screen[Answer](
+            title,
+            *(Text(line) for line in trouble.lines),
+            f"It waits, merged as far as it goes, in the run's tree; `agl show {self._run.label}`"
+            " says where that is. Put it right there, then retry.",
+            responses=choices,
+        )
+        return await self._run.ask(screen, priority=1), title
+
+    def _may_repair(self, trouble: Trouble) -> bool:
+        return trouble.is_repairable and self._repairs < self._params.rounds
+
+    @property
+    def _after(self) -> str:
+        rounds = f"{self._repairs} round{'' if self._repairs == 1 else 's'}"
+        return f" after {rounds} of repair" if self._repairs else ""
+
+    async def _repair(self, trouble: Trouble, *, merging: Run[Params] | None) -> bool:
+        """Whether an agent did it. One that leaves a conflict in the files has had its round."""
+        self._repairs += 1
+        try:
+            await self._child.step(
+                repairer(self._ask_person, model=self._params.implementer),
+                commit=f"{self._chunk.title} (repair {self._repairs})",
+                merging=merging,
+                request=self._params.request,
+                chunk=self._chunk.task,
+                problems=trouble.problems,
+            )
+        except RoleIncomplete:
+            return False
+        return True
+
+    async def _ask_person(self, question: Question) -> str:
+        answer = TextInput("answer", maps=str)
+        return await self._child.ask(Screen(question.question, responses=[answer]))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,38 @@ def test_init_again_changes_the_build_and_says_so(repo: Path, agl: Agl) -> None:
     assert agl("init").out.startswith("calc: registered already\n")
     assert agl("init", "--no-build").out.startswith("calc: changed\n")
     assert agl("init", "--no-build", "--json").json["project"]["build"] is None
+
+
+def test_a_repository_that_was_moved_is_known_by_its_runs(
+    project: Path, agl: Agl, flow: str, model: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agl("run", flow, "-n", "one", "--model", model, "--how", "fast")
+    moved = project.rename(project.parent / "moved")
+    monkeypatch.chdir(moved)
+    said = agl("init", "--no-build")
+    assert (said.code, said.out) == (4, "")
+    file = home / "projects" / "calc.toml"
+    assert f"'{project}' is gone, and runs of its project 'calc' (one) are on" in said.err
+    assert f"in '{file}' and type" in said.err
+    assert agl("init").err == said.err
+    common_dir, folder = re.findall(r"(?:common_dir|folder) to '([^']+)'", said.err)
+    file.write_text(f'common_dir = "{common_dir}"\nfolder = "{folder}"\n')
+    (repair,) = re.findall(r"`(git worktree repair [^`]+)`", said.err)
+    subprocess.run(repair, shell=True, check=True)
+    assert agl("init").out.startswith("calc: registered already\n")
+    resumed = agl("resume", "one", "--json").json
+    assert (resumed["outcome"], resumed["replayed"]) == ("stopped", 1)
+
+
+def test_a_project_that_is_gone_does_not_keep_a_new_one_out(
+    project: Path, agl: Agl, flow: str, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agl("run", flow, "-n", "one", "--model", model)
+    shutil.rmtree(project)
+    git(project.parent, "init", "-q", "other")
+    monkeypatch.chdir(project.parent / "other")
+    git(project.parent / "other", "commit", "-q", "--allow-empty", "-m", "first")
+    assert agl("init", "--no-build").out.startswith("other: registered\n")
 
 
 def test_a_run_lands_and_says_what_to_type(project: Path, agl: Agl, flow: str, model: str) -> None:

@@ -12,6 +12,7 @@ from agl.config.projects import Project
 from agl.config.settings import Settings
 from agl.ports.errors import InputError, StateError
 from agl.ports.history import Repository
+from agl.ports.ledger import runs_folder
 from agl.ports.locks import LockHeld
 
 
@@ -59,7 +60,7 @@ async def init(
     Raises:
         InputError: there is no repository or it has no commit.
         BuildNotSaid: it is a new one.
-        StateError: another process still registers a project.
+        StateError: another process still registers a project; or the repository was moved.
         UpstreamError: git is missing or too old, or the repository names no committer.
     """
     if build is not None and not build.strip():
@@ -70,8 +71,10 @@ async def init(
         )
     repository = container.find_repository(start)
     await container.history(repository).check_ready()
+    known = projects.lookup(settings, repository)
+    if known is None:
+        await _refuse_moved(settings, repository)
     if build is None and not no_build:
-        known = projects.lookup(settings, repository)
         if known is not None:
             return Initialised(known, known.trees(settings), created=False, changed=False)
         raise _build_not_said(repository)
@@ -80,6 +83,31 @@ async def init(
             return _registered(settings, repository, build)
     except LockHeld as error:
         raise StateError(f"{error.holder} is registering a project; try again") from error
+
+
+async def _refuse_moved(settings: Settings, repository: Repository) -> None:
+    """Refuses a repository that was registered where it is no longer, as its runs' branches tell.
+
+    Raises:
+        StateError
+    """
+    history, store = container.history(repository), container.store(settings)
+    for project in projects.registered(settings):
+        if project.common_dir.exists():
+            continue
+        labels = store.folders(runs_folder(project.name))
+        here = [label for label in labels if await history.tip(f"agl/{label}") is not None]
+        if here:
+            common_dir, folder = repository.common_dir.resolve(), projects.main_folder(repository)
+            file = projects.file_of(settings, project.name)
+            trees = shlex.quote(str(project.trees(settings) / project.name))
+            raise StateError(
+                f"{str(project.folder)!r} is gone, and runs of its project {str(project.name)!r}"
+                f" ({', '.join(here[:3])}) are on branches here; if the repository was moved, set"
+                f" common_dir to {str(common_dir)!r} and folder to {str(folder)!r} in"
+                f" {str(file)!r} and type `git worktree repair {trees}/*/*`; if not, remove that"
+                " file"
+            )
 
 
 def _build_not_said(repository: Repository) -> BuildNotSaid:

@@ -88,8 +88,13 @@ def register(settings: Settings, repository: Repository, build: str | None) -> P
         project = Project(
             project.name, project.common_dir, project.folder, build, project.trees_root
         )
-    _write(settings.home / "projects" / f"{project.name}.toml", project)
+    _write(file_of(settings, project.name), project)
     return project
+
+
+def file_of(settings: Settings, name: ProjectName) -> Path:
+    """The file that holds a project."""
+    return settings.home / "projects" / f"{name}.toml"
 
 
 def main_folder(repository: Repository) -> Path:

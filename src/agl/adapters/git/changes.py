@@ -24,12 +24,22 @@ class Change:
         return self.mode == _GITLINK
 
 
+_DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--raw", "--no-abbrev")
+
+
 async def changes(git: GitAt, old: str, new: str) -> tuple[Change, ...]:
     """From one commit or tree to another; one process."""
-    answer = await git.run(
-        "diff-tree", "-r", "-z", "--no-renames", "--raw", "--no-abbrev", old, new
-    )
-    words = iter(answer.stdout.split(b"\0")[:-1])
+    return _read((await git.run(*_DIFF, old, new)).stdout)
+
+
+async def brought(git: GitAt, head: str, other: str) -> tuple[Change, ...] | None:
+    """What `other` did since it parted from `head`, or None where that is no one commit."""
+    answer = await git.run(*_DIFF, "--merge-base", head, other, check=False)
+    return _read(answer.stdout) if answer.status == 0 else None
+
+
+def _read(stdout: bytes) -> tuple[Change, ...]:
+    words = iter(stdout.split(b"\0")[:-1])
     return tuple(_change(about, path) for about, path in zip(words, words, strict=True))
 
 

@@ -58,7 +58,8 @@ class Clearing:
         if registration is None and tip is None and not folder.is_dir():
             return None
         kept: list[KeptItem] = []
-        if registration is not None:
+        # In a tree that was never whole nobody has been at work, and its index would mislead.
+        if registration is not None and not registration.half_made:
             kept += await self._keep(scope, registration, keeping)
         if tip is not None:
             kept.append(await keep_tip(self._git, tip, keeping, self._clock.now()))

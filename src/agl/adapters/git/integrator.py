@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 
-from agl.adapters.git.changes import Change, changes
+from agl.adapters.git.changes import Change, brought, changes
 from agl.adapters.git.conflicts import conflict_of, still_open, unmerged
 from agl.adapters.git.reflog import merge_heads
 from agl.adapters.git.runner import LONG_S
@@ -81,7 +81,7 @@ class GitIntegrator(Integrator):
                 )
             coming = await changes(own.git, look.head, other)
             return await self._bring_in(
-                own, coming, other, f"merge {other}", keeping, "--no-commit"
+                own, look.head, coming, other, f"merge {other}", keeping, "--no-commit"
             )
 
     async def conclude(
@@ -136,7 +136,7 @@ class GitIntegrator(Integrator):
     ) -> Merged | Conflict | NothingToMerge:
         await tree.restore(start, keeping)
         coming = await changes(tree.git, start, other)
-        conflict = await self._bring_in(tree, coming, other, message, keeping)
+        conflict = await self._bring_in(tree, start, coming, other, message, keeping)
         if conflict.paths:
             return conflict
         head = (await tree.head()).commit
@@ -147,6 +147,7 @@ class GitIntegrator(Integrator):
     async def _bring_in(
         self,
         tree: GitWorkspace,
+        head: str,
         coming: Sequence[Change],
         other: str,
         message: str,
@@ -154,7 +155,11 @@ class GitIntegrator(Integrator):
         *flags: str,
     ) -> Conflict:
         """Runs the merge in a tree that is clean."""
-        tree.clear_the_way(coming, keeping)
+        if tree.in_the_way(coming):
+            theirs = await brought(tree.git, head, other)
+            paths = {one.path for one in (coming if theirs is None else theirs)}
+            written = [one for one in coming if one.kind == b"D" or one.path in paths]
+            tree.clear_the_way(written, keeping)
         submodules = [one for one in coming if one.is_submodule]
         await tree.submodules.fetch(submodules)
         settings = (*_SETTINGS, f"branch.{tree.scope.branch}.mergeOptions=")

@@ -82,7 +82,7 @@ class KeptFolders:
         """Destroys one kept folder with all that lies beside it."""
         folder = _folder(item)
         for part in (folder, registration_place(item)):
-            _remove_tree(part)
+            remove_tree(part)
         folder.with_name(folder.name + _NOTE).unlink(missing_ok=True)
         if not any(folder.parent.iterdir()):
             folder.parent.rmdir()
@@ -159,7 +159,7 @@ def _item(note: Path) -> KeptItem | None:
         return None
 
 
-def _remove_tree(folder: Path) -> None:
+def remove_tree(folder: Path) -> None:
     """Also what was made read-only, as git does with its objects and some agents with folders."""
     if not os.path.lexists(folder):
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,10 @@ from agl.adapters.git.refs import HEADS
 from agl.ports.errors import StateError, TreeVanished
 from agl.ports.history import Repository
 from agl.ports.ids import Scope
+
+
+UNFINISHED = "agl: being made"
+"""The reason for which a tree is locked until it is whole, see git-worktree(1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +55,13 @@ class Registration:
 
     @property
     def half_made(self) -> bool:
-        """Whether `git worktree add` was killed before the tree was whole: until then git marks it
-        as locked with this word (builtin/worktree.c)."""
-        try:
-            return (self.git_dir / "locked").read_text().strip() == "initializing"
-        except OSError:
-            return False
+        """Whether the tree is still being made, or whoever made it was killed: until it is whole it
+        is locked, by git itself with a word of its own (builtin/worktree.c)."""
+        return _lock_of(self.git_dir) in (UNFINISHED, "initializing")
+
+    def finish(self) -> None:
+        """Marks the tree as whole."""
+        (self.git_dir / "locked").unlink()
 
     @property
     def branches(self) -> frozenset[str]:
@@ -72,6 +78,14 @@ def registrations(common_dir: Path) -> Iterator[Registration]:
         mark = named(git_dir / "gitdir")
         if mark is not None:
             yield Registration(Path(os.path.realpath(git_dir)), Path(os.path.realpath(mark.parent)))
+
+
+def drop_nameless(common_dir: Path) -> None:
+    """Removes what a `git worktree add` of AGL's own left that was killed before it wrote down
+    where the tree would be. The caller holds the lock for making trees."""
+    for git_dir in (common_dir / "worktrees").glob("*/"):
+        if _lock_of(git_dir) == UNFINISHED and named(git_dir / "gitdir") is None:
+            shutil.rmtree(git_dir)
 
 
 def registration_of(common_dir: Path, folder: Path) -> Registration | None:
@@ -102,6 +116,13 @@ def refuse_elsewhere(repository: Repository, scope: Scope, own: Path) -> None:
             f"branch {scope.branch!r} is checked out at {str(elsewhere)!r}; "
             f"`git -C {shlex.quote(str(elsewhere))} checkout --detach` frees it"
         )
+
+
+def _lock_of(git_dir: Path) -> str | None:
+    try:
+        return (git_dir / "locked").read_text(errors="replace").strip()
+    except OSError:
+        return None
 
 
 def _branches_of(git_dir: Path) -> frozenset[str]:

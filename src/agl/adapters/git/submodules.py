@@ -104,7 +104,9 @@ class Submodules:
     async def _elsewhere(self, path: str, commit: str | None = None) -> Path | None:
         """The repository of the submodule in another tree, one that holds the commit."""
         for tree in registrations(self._repository.common_dir):
-            git_dir = git_dir_of(tree.folder / path) if tree.folder != self._tree else None
+            if tree.folder == self._tree or tree.half_made:
+                continue
+            git_dir = git_dir_of(tree.folder / path)
             if git_dir and (commit is None or await self._holds(git_dir, commit)):
                 return git_dir
         return None

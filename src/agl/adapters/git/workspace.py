@@ -6,7 +6,8 @@ import os
 import shlex
 import shutil
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from agl.adapters.git.changes import Change, changes
 from agl.adapters.git.keeping import keep_lost
@@ -223,15 +224,25 @@ class GitWorkspace(Workspace):
 
     def clear_the_way(self, coming: Sequence[Change], keeping: Keeping) -> list[KeptItem]:
         """Moves away what stands, unknown to the old side, where the new one has a file."""
+        return self._move(self.in_the_way(coming), keeping)
+
+    def in_the_way(self, coming: Sequence[Change]) -> tuple[bytes, ...]:
         known = {one.path for one in coming if one.kind == b"D"}
-        return self._move(
-            dict.fromkeys(
-                place
-                for one in coming
-                if one.kind == b"A" and (place := self._obstacle(one.path)) and place not in known
-            ),
-            keeping,
-        )
+        added = (self._obstacle(one.path) for one in coming if one.kind == b"A")
+        places = dict.fromkeys(place for place in added if place and place not in known)
+        return tuple(path for place in places for path in self._unknown(place, known))
+
+    def _unknown(self, place: bytes, known: set[bytes]) -> Iterator[bytes]:
+        """The place itself, or the files below it that are not known if some are."""
+        if not any(path.startswith(place + b"/") for path in known):
+            yield place
+            return
+        for folder, folders, files in os.walk(self.path / os.fsdecode(place)):
+            links = (name for name in folders if Path(folder, name).is_symlink())
+            for name in (*files, *links):
+                path = os.fsencode(Path(folder, name).relative_to(self.path))
+                if path not in known:
+                    yield path
 
     def _obstacle(self, path: bytes) -> bytes | None:
         """The part of the path that is on disk and leaves no room for a file there."""

@@ -5,18 +5,32 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-import shutil
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from agl.adapters.git.checks import check_label
 from agl.adapters.git.clearing import Clearing
+from agl.adapters.git.discovery import git_dir_of
+from agl.adapters.git.equipment import Equipment
 from agl.adapters.git.keeping import keep_lost
-from agl.adapters.git.kept_folders import KeptFolders, move, open_up, registration_place
+from agl.adapters.git.kept_folders import (
+    KeptFolders,
+    move,
+    open_up,
+    registration_place,
+    remove_tree,
+)
 from agl.adapters.git.reflog import moved_through
 from agl.adapters.git.refs import HEADS, Refs
-from agl.adapters.git.registration import Registration, refuse_elsewhere, registration_of
+from agl.adapters.git.registration import (
+    UNFINISHED,
+    Registration,
+    drop_nameless,
+    refuse_elsewhere,
+    registration_of,
+)
 from agl.adapters.git.runner import LONG_S, Git
+from agl.adapters.git.sparse import follow
 from agl.adapters.git.turns import Turns
 from agl.adapters.git.workspace import GitWorkspace
 from agl.ports.clock import Clock
@@ -40,6 +54,7 @@ class GitWorkspaces(WorkspaceProvider):
         trees_root: Path,
         locks: Locks,
         clock: Clock,
+        equipment: Equipment | None = None,
     ) -> None:
         self._git = git
         self._repository = repository
@@ -48,7 +63,9 @@ class GitWorkspaces(WorkspaceProvider):
         self._clock = clock
         self._folders = KeptFolders(self._trees / "_kept")
         self._refs = Refs(git, repository.common_dir)
-        self._one_at_a_time = asyncio.Lock()
+        self._equipment = equipment
+        self._opening: dict[Path, asyncio.Lock] = {}
+        self._filling = asyncio.Semaphore(os.cpu_count() or 1)
 
     def folder(self, scope: Scope) -> Path:
         return self._trees / scope.label / scope.tree
@@ -58,22 +75,19 @@ class GitWorkspaces(WorkspaceProvider):
 
     async def open(self, scope: Scope, start: str) -> Workspace:
         folder = self.folder(scope)
-        async with self._one_at_a_time:
+        async with self._opening.setdefault(folder, asyncio.Lock()):
             registration = self._ours(folder)
-            if registration is not None:
-                workspace = self._workspace(scope, registration)
-                await workspace.remove_stale_locks()
-                return workspace
-            async with self._turn():
-                workspace = self._workspace(scope, await self._make(scope, folder, start))
-                await workspace.populate()
-                return workspace
+            if registration is None:
+                return await self._make(scope, folder, start)
+            workspace = self._workspace(scope, registration)
+            await workspace.remove_stale_locks()
+            return workspace
 
     async def clear(self, scopes: tuple[Scope, ...]) -> tuple[Cleared, ...]:
         clearing = Clearing(
             self._git, self._repository, self._folders, self._clock, self.folder, self._workspace
         )
-        async with self._one_at_a_time, self._turn():
+        async with self._turn():
             return await clearing.clear(scopes)
 
     def _turn(self) -> AbstractAsyncContextManager[None]:
@@ -109,18 +123,38 @@ class GitWorkspaces(WorkspaceProvider):
             mark.write_bytes(b"gitdir: " + os.fsencode(registration.git_dir) + b"\n")
         return registration
 
-    async def _make(self, scope: Scope, folder: Path, start: str) -> Registration:
+    async def _make(self, scope: Scope, folder: Path, start: str) -> Workspace:
+        async with self._turn():
+            registration, branch_made_at = await self._register(scope, folder, start)
+        try:
+            # More checkouts at once than processors only get in each other's way.
+            async with self._filling:
+                workspace = self._workspace(scope, registration)
+                await self._fill(workspace)
+            registration.finish()
+        except (Exception, asyncio.CancelledError):
+            async with self._turn():
+                await self._undo(scope, folder, branch_made_at)
+            raise
+        return workspace
+
+    async def _register(
+        self, scope: Scope, folder: Path, start: str
+    ) -> tuple[Registration, str | None]:
+        """Makes branch and registration of a tree with no file in it, and says where the branch
+        was made unless it was there before."""
+        drop_nameless(self._repository.common_dir)
         await self._drop_registration(scope, folder)
         refuse_elsewhere(self._repository, scope, folder)
         ref = HEADS + scope.branch
         (self._repository.common_dir / f"{ref}.lock").unlink(missing_ok=True)
         known = await self._refs.commit(ref)
         what = [str(folder), scope.branch] if known else ["-b", scope.branch, str(folder), start]
+        flags = ("--quiet", "--no-checkout", "--lock", "--reason", UNFINISHED)
+        made_at = None if known else start
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            await self._git.at(self._repository.common_dir).run(
-                "worktree", "add", "--quiet", *what, timeout_s=LONG_S
-            )
+            await self._git.at(self._repository.common_dir).run("worktree", "add", *flags, *what)
             registration = registration_of(self._repository.common_dir, folder)
             if registration is None:
                 raise UpstreamError(f"git made no tree at {str(folder)!r}")
@@ -128,13 +162,22 @@ class GitWorkspaces(WorkspaceProvider):
             self._remove_empty(folder.parent)
             raise UpstreamError(f"cannot make {str(folder)!r}: {error.strerror}") from error
         except (Exception, asyncio.CancelledError):
-            await self._undo(scope, folder, None if known else start)
+            await self._undo(scope, folder, made_at)
             raise
-        return registration
+        return registration, made_at
+
+    async def _fill(self, workspace: GitWorkspace) -> None:
+        checkout = git_dir_of(self._repository.top) if self._repository.top else None
+        if checkout is not None:
+            await follow(self._git, checkout, workspace.git_dir)
+        await workspace.git.run("reset", "--hard", "--quiet", timeout_s=LONG_S)
+        await workspace.populate()
+        if self._equipment is not None:
+            workspace.warnings += await self._equipment.put_into(workspace)
 
     async def _undo(self, scope: Scope, folder: Path, made_at: str | None) -> None:
         """Takes back a tree that was not made whole, and the branch if it was made with it."""
-        _remove_half_made(registration_of(self._repository.common_dir, folder), folder)
+        _remove(registration_of(self._repository.common_dir, folder), folder)
         self._remove_empty(folder.parent)
         if made_at is not None:
             await self._git.at(self._repository.common_dir).run(
@@ -147,7 +190,7 @@ class GitWorkspaces(WorkspaceProvider):
         if registration is None:
             return
         if registration.half_made:
-            _remove_half_made(registration, folder)
+            _remove(registration, folder)
             return
         keeping = Keeping(scope, f"the tree {str(folder)!r} was gone")
         git = self._git.at(self._repository.common_dir)
@@ -171,9 +214,8 @@ class GitWorkspaces(WorkspaceProvider):
                 return
 
 
-def _remove_half_made(registration: Registration | None, folder: Path) -> None:
+def _remove(registration: Registration | None, folder: Path) -> None:
     """Removes a tree in which nobody has been at work; its registration last, since it tells."""
-    if folder.is_dir():
-        shutil.rmtree(folder)
+    remove_tree(folder)
     if registration is not None:
-        shutil.rmtree(registration.git_dir)
+        remove_tree(registration.git_dir)

@@ -29,10 +29,11 @@ class MemoryCommit:
 
 @dataclass(frozen=True, slots=True)
 class Merging:
-    """What a tree is in the middle of: the commit that comes in, and the paths that could not be
-    merged and that nobody staged."""
+    """What a tree is in the middle of: the commit that comes in, the paths that it merged, and
+    those that it could not merge and that nobody staged."""
 
     other: str
+    merged: frozenset[str]
     unmerged: frozenset[str] = frozenset()
 
 
@@ -152,9 +153,8 @@ class MemoryRepository:
     def scan(self, tree: Path) -> Found:
         tracked = self.files(self.born(tree))
         merging = self.merging(tree)
-        if merging is not None:
-            tracked = {**tracked, **self.files(merging.other)}
-        return scan(tree, tracked, self.ignored)
+        known = tracked.keys() | (merging.merged if merging is not None else frozenset())
+        return scan(tree, known, self.ignored)
 
     def put(self, tree: Path, commit: str, branch: str | None) -> None:
         """Moves HEAD, and the branch with it, and writes the commit's files over the tree's."""
@@ -171,9 +171,10 @@ class MemoryRepository:
     def hold(self, tree: Path, start: str, other: str) -> None:
         """Moves HEAD and its branch back to `start`, in the middle of merging `other`; the files
         stay."""
+        merged = frozenset(self.files(self.head(tree)))
         self._move(tree, start, self.branch_of(tree))
         self.settle(tree)
-        self.begin_merge(tree, Merging(other))
+        self.begin_merge(tree, Merging(other, merged))
 
     def passed(self, tree: Path) -> tuple[str, ...]:
         """The commits that HEAD was at since AGL's own last move, as a reflog has them."""
@@ -233,7 +234,8 @@ class MemoryRepository:
     def stage_in(self, tree: Path, path: str) -> None:
         merging = self.merging(tree)
         if merging is not None:
-            self.begin_merge(tree, Merging(merging.other, merging.unmerged - {path}))
+            left = merging.unmerged - {path}
+            self.begin_merge(tree, Merging(merging.other, merging.merged, left))
 
     def detach_in(self, tree: Path) -> None:
         self._move(tree, self.head(tree), None)

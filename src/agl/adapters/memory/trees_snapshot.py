@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
@@ -38,7 +38,7 @@ class Found:
     nested: tuple[str, ...]
 
 
-def scan(tree: Path, tracked: Snapshot, patterns: Iterable[str]) -> Found:
+def scan(tree: Path, tracked: Collection[str], patterns: Iterable[str]) -> Found:
     """Reads the tree. What is tracked is never ignored; patterns match a path or a part of it."""
     files: dict[str, File] = {}
     ignored: list[str] = []

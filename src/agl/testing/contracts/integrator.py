@@ -63,6 +63,11 @@ def _folder_for_file(tree: Path) -> None:
     writes("calc.py/inner", b"inner")(tree)
 
 
+def _file_for_folder(tree: Path) -> None:
+    shutil.rmtree(tree / "docs")
+    writes("docs", b"a file\n")(tree)
+
+
 def _nothing(tree: Path) -> None:
     """Leaves all as it is."""
 
@@ -275,6 +280,38 @@ class IntegratorContract:
         assert await repo.history.files(head) == SUM | {"x.ignored": THERE}
         assert (two.tree.path / "y.ignored").read_bytes() == b"stays"
         assert b"mine" in await kept_contents(repo)
+
+    async def test_an_ignored_file_that_stood_there_before_is_left(
+        self, repo: TreesUnderTest
+    ) -> None:
+        two = await _apart(repo)
+        repo.commit_ignored_in(two.tree.path, "x.ignored", b"once", "tracked")
+        child = await repo.provider.open(CHILD, repo.base)
+        repo.reset_in(child.path, await repo.history.resolve(SCOPE.branch))
+        writes("there", THERE)(child.path)
+        two.other = repo.commit_in(child.path, "there")
+        removes("x.ignored")(two.tree.path)
+        two.start = repo.commit_in(two.tree.path, "no longer")
+        writes("x.ignored", b"mine")(two.tree.path)
+        assert "x.ignored" not in await repo.history.files(await two.merged())
+        assert (two.tree.path / "x.ignored").read_bytes() == b"mine"
+        assert await repo.kept.items() == ()
+
+    async def test_ignored_files_in_a_folder_in_the_way_are_kept(
+        self, repo: TreesUnderTest
+    ) -> None:
+        two = await parted(repo, writes("here", HERE), _file_for_folder)
+        writes("docs/x.ignored", b"mine")(two.tree.path)
+        assert (await repo.history.files(await two.merged()))["docs"] == b"a file\n"
+        assert b"mine" in await kept_contents(repo)
+
+    async def test_nothing_to_merge_moves_nothing(self, repo: TreesUnderTest) -> None:
+        two = await parted(repo, _folder_for_file, _nothing)
+        writes("calc.py/x.ignored", b"mine")(two.tree.path)
+        assert await two.merge() == NothingToMerge()
+        assert (two.tree.path / "calc.py" / "inner").read_bytes() == b"inner"
+        assert (two.tree.path / "calc.py" / "x.ignored").read_bytes() == b"mine"
+        assert await repo.kept.items() == ()
 
     async def test_the_users_changes_survive(self, repo: TreesUnderTest) -> None:
         two = await _apart(repo)

@@ -4,8 +4,8 @@
 
 A key is a step's name, with `@namespace` (a nested child's namespaces joined with `/`) for one
 scope and `#n` for the n-th of that name in its scope. The most exact one wins: `name@ns#n`, then
-`name@ns`, then `name#n`, then `name`. A step with no key hands in one report through each of its
-reporting tools, made from the tool's schema, and ends.
+`name@ns`, then `name#n`, then `name`. A step with no key says so, hands in one report through each
+of its reporting tools, made from the tool's schema, and ends.
 
 A TURN is an object of any of these, met in this order:
 
@@ -56,10 +56,11 @@ from agl.ports.llm import (
 )
 from agl.ports.models import ModelId, Usage
 from agl.ports.reasons import reason
-from agl.ports.scripts import NO_SCRIPT_TEXT, sample_of, script_keys
+from agl.ports.scripts import sample_of, script_keys
 
 FORMAT = 1
 _KEY = re.compile(r"[^@#]+(@[^@#]+)?(#[1-9][0-9]*)?")
+_MOST_KEYS = 5
 _KINDS = ("overloaded", "rate_limited", "auth", "too_long", "dropped")
 
 
@@ -134,7 +135,7 @@ class ScriptedLLM(LLM):
         purpose = request.purpose
         keys = script_keys(purpose.step, purpose.namespace, purpose.nth)
         key = next((key for key in keys if key in script), None)
-        parts = _report_once(request) if key is None else script[key]
+        parts = _report_once(request, script) if key is None else script[key]
         number = len(request.messages) // 2
         if number >= len(parts):
             return LLMResponse((), Usage(), Ending.DONE, request.model.name)
@@ -159,10 +160,12 @@ class ScriptedLLM(LLM):
         return LLMResponse(tuple(blocks), usage, ending, request.model.name)
 
 
-def _report_once(request: LLMRequest) -> tuple[Part, ...]:
+def _report_once(request: LLMRequest, script: Script) -> tuple[Part, ...]:
     samples = [(tool.name, sample_of(tool.schema)) for tool in request.tools if tool.reports]
     calls = tuple(Call(name, sample) for name, sample in samples if isinstance(sample, Mapping))
-    return _parts((Turn(text=NO_SCRIPT_TEXT, calls=calls),))
+    keys = ", ".join(map(repr, tuple(script)[:_MOST_KEYS]))
+    text = f"the script has no part for {request.purpose.step!r}"
+    return _parts((Turn(text=f"{text}; it has {keys}" if keys else text, calls=calls),))
 
 
 def _parts(turns: Sequence[Turn]) -> tuple[Part, ...]:

@@ -118,7 +118,10 @@ async def test_without_a_key_only_reporting_tools_are_called(
         scripted(tmp_path), "", (USER,), (replace(report, name="x", reports=False), report)
     )
     response = await llm.generate(request, lambda text: None)
-    assert response.blocks == (TextBlock("done"), ToolUse("call_0_0", "hand_in", {}))
+    assert response.blocks == (
+        TextBlock("the script has no part for 'agent'"),
+        ToolUse("call_0_0", "hand_in", {}),
+    )
 
 
 async def test_a_memory_model_remembers_what_it_was_asked() -> None:

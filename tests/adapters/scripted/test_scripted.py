@@ -104,7 +104,16 @@ async def test_a_step_without_a_key_reports_what_its_schema_asks_for(
 ) -> None:
     events = await said(runner, desk, tree, scripted(tmp_path, {}))
     assert desk.report == {"findings": []}
-    assert events == [Said("done"), Acted("report_findings")]
+    assert events == [Said("the script has no part for 'work'"), Acted("report_findings")]
+
+
+async def test_a_step_without_a_key_says_which_keys_there_are(
+    runner: LoopRunner, desk: Desk, tree: Path, tmp_path: Path
+) -> None:
+    model = scripted(tmp_path, {key: [{"text": "x"}] for key in ("wrok", "work@left", *"abcd")})
+    events = await said(runner, desk, tree, model)
+    keys = "'wrok', 'work@left', 'a', 'b', 'c'"
+    assert Said(f"the script has no part for 'work'; it has {keys}") in events
 
 
 async def test_the_file_is_part_of_the_model(runner: LoopRunner, tmp_path: Path) -> None:

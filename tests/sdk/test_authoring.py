@@ -121,7 +121,7 @@ def test_a_prompt_file_is_read_beside_its_module_and_noted() -> None:
 
 
 def test_a_prompt_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(InputError, match=r"nowhere\.md"):
+    with pytest.raises(InputError, match=r"nowhere\.md' cannot be read: No such file or dir"):
         prompt_file("nowhere.md")
 
 

@@ -13,6 +13,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 from agl.ports.errors import InputError
 from agl.ports.ids import Name
 from agl.ports.models import Capability, ModelId, Restriction
+from agl.ports.reasons import reason
 from agl.sdk.tools import ReportingTool, Tool
 
 P = TypeVar("P")
@@ -157,7 +158,7 @@ def prompt_file(path: str | Path) -> str:
         content = place.read_bytes()
         text = content.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"prompt file {str(place)!r} cannot be read: {error}") from error
+        raise InputError(f"prompt file {str(place)!r} cannot be read: {reason(error)}") from error
     _taken_in[str(place)] = hashlib.sha256(content).hexdigest()
     return text
 

@@ -66,11 +66,17 @@ def test_a_half_written_file_is_no_document(store: FilesystemStore, home: Path) 
 def test_bytes_that_are_not_utf_8_are_a_broken_document(store: FilesystemStore, home: Path) -> None:
     store.write((*RUN, "run"), {})
     file = home.joinpath(*RUN, "run.json")
-    for data in (b'{"a": "\xff"}', '{"a": 1}'.encode("utf-16"), b'{"a": NaN}', b"[" * 100_000):
+    for data, why in (
+        (b'{"a": "\xff"}', "it is not UTF-8"),
+        ('{"a": 1}'.encode("utf-16"), "it is not UTF-8"),
+        (b'{"a": NaN}', "NaN"),
+        (b"[" * 100_000, "it is nested too deeply"),
+        (b"", "it is not JSON (line 1, column 1)"),
+    ):
         file.write_bytes(data)
         with pytest.raises(CorruptDocument) as failure:
             store.read((*RUN, "run"))
-        assert str(file) in str(failure.value)
+        assert str(failure.value).startswith(f"{str(file)!r} cannot be read: {why}")
 
 
 def test_what_was_set_aside_is_still_there(store: FilesystemStore, home: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agl.adapters.filesystem.places import make_folder, place, sync_folder
 from agl.ports.errors import CorruptDocument, UpstreamError
+from agl.ports.reasons import reason
 from agl.ports.store import Address, Document, Store
 
 _ENDING = ".json"
@@ -32,7 +33,7 @@ class FilesystemStore(Store):
         try:
             document = json.loads(data.decode(), parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
-            raise CorruptDocument(f"{str(path)!r} is not JSON: {error}") from error
+            raise CorruptDocument(f"{str(path)!r} cannot be read: {reason(error)}") from error
         if not isinstance(document, dict):
             raise CorruptDocument(f"{str(path)!r} is not a JSON object")
         return document

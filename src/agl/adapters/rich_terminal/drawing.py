@@ -33,6 +33,8 @@ _TONES = {
     Stand.NOTHING: Tone.FAINT,
     Stand.ABORTED: Tone.BAD,
 }
+# What there is least need to see goes first where there is no room.
+_RANKS = {Stand.FAILED: 1, Stand.STOPPED: 1, Stand.IDLE: 2, **dict.fromkeys(DONE, 3)}
 
 
 def frame(board: Board, view: Frame, now: datetime, width: int, height: int | None = None) -> Frame:
@@ -111,10 +113,8 @@ def _fitting(rows: list[_Row], room: int) -> tuple[list[_Row], list[ScopeOnBoard
 
 
 def _rank(row: _Row) -> int:
-    match row.scope:
-        case ScopeOnBoard(work=None, stand=stand):
-            return 2 if stand in DONE else 1 if stand is Stand.IDLE else 0
-    return 0
+    assert row.scope is not None
+    return _RANKS.get(row.scope.stand, 0)
 
 
 def _more(left: list[ScopeOnBoard]) -> str:
@@ -148,7 +148,9 @@ def _widths(rows: Sequence[_Row], width: int) -> dict[int, int]:
     for column in (_STATE, _TIME, _STEP, _ACTIVITY, _COST, _TOKENS, _MODEL):
         wanted = min(natural[column], _MOST.get(column, natural[column]))
         taken = min(wanted, _LEAST_ACTIVITY) if column == _ACTIVITY else wanted
-        if 0 < taken <= room - _GAP:
+        if taken > room - _GAP:
+            break
+        if taken:
             widths[column] = taken
             room -= taken + _GAP
     if _ACTIVITY in widths:

@@ -48,6 +48,7 @@ _STYLES = {
 }
 _MOST_LINES_TYPED = 8
 _LEAST_AROUND = 4  # lines: a rule, a problem, how many wait, what is typed
+_RULE = 16  # cells: a terminal that wraps old lines anew has none to wrap here
 _REDRAW_S = 0.1
 _SWAP_S = 0.5
 
@@ -112,7 +113,7 @@ class Editor:
             return await self._app.run_async(
                 pre_run=self.refresh, set_exception_handler=False, handle_sigint=False
             )
-        except EOFError:
+        except (EOFError, OSError):  # the window closed
             return Ended.NOBODY_THERE
         finally:
             self._keep_draft()
@@ -245,7 +246,7 @@ class Editor:
         notes = [line(one_line(problem), Tone.BAD, columns)] if problem else []
         waiting = sum(self._questions.waiting.values())
         more = [line(f"{waiting} more waiting", Tone.FAINT, columns)] if waiting else []
-        rule = line("─" * columns, Tone.FAINT, columns)
+        rule = line("─" * _RULE, Tone.FAINT, columns)
         return (rule, *question_frame(question, columns), *notes, *more)
 
     def _write(self, lines: Sequence[Line]) -> None:

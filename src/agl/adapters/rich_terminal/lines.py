@@ -31,7 +31,8 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    return " ".join(clean(text).split())
+    # A joiner at an end would join what stands beside the text.
+    return " ".join(clean(text).split()).strip("\u200d")
 
 
 def cut(text: str, cells: int) -> str:

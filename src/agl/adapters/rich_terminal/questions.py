@@ -62,7 +62,6 @@ class Question:
         return None
 
     def _typed(self, response: TextInput[object], text: str) -> Answer | None:
-        text = text.removesuffix("\n")
         try:
             response.maps(text)
         except (ValueError, InputError) as error:

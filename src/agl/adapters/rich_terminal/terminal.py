@@ -76,10 +76,11 @@ class RichTerminal(Terminal):
         self._open = False
         self._closed.set()
         self._changed.set()
-        if self._editor is not None:
-            self._editor.stop()
         try:
-            await asyncio.wait({self._task})
+            while not self._task.done():
+                if self._editor is not None:
+                    self._editor.stop()
+                await asyncio.wait({self._task}, timeout=_REDRAW_S)
         finally:
             self._task.cancel()
             self._stack.close()

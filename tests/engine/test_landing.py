@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from agl.api import runs
 from agl.api.endings import Report
+from agl.config import container
+from agl.ports.ids import Label
 from agl.ports.ledger import Kind
 from agl.ports.verifier import Verdicts
 from agl.sdk import (
@@ -395,3 +398,44 @@ def test_a_role_that_reads_cannot_conclude_a_merge(tmp_path: Path) -> None:
     report = made(tmp_path).run(of(body))
     assert report.exit_code == 2
     assert "merging=" in report.message
+
+
+def test_an_answer_given_beforehand_is_not_given_twice(tmp_path: Path) -> None:
+    """A loop around a conflict that nobody resolved would never end."""
+
+    async def body(run: Run[None]) -> None:
+        while await run.ask(Screen("Again?", responses=[Choice("yes", True)])):
+            pass
+
+    world = container.in_memory(tmp_path)
+    flow = of(body)
+    given = {"Again?": "yes"}
+    loaded = runs.Loaded(flow.module, flow)
+    report = asyncio.run(runs.run(world.services, loaded, Label("run"), None, answers=given))
+    assert report.exit_code == 6
+    assert report.questions == ("Again?",)
+
+
+def test_a_hold_whose_task_failed_stays_for_the_resume(tmp_path: Path) -> None:
+    async def one(run: Run[None], name: str) -> None:
+        child = run.worktree(name)
+        await child.step(writer(f"write-{name}"), commit=f"Write {name}")
+        landing = await child.integrate()
+        while landing.conflicted:
+            await run.ask(Screen("Resolved?", responses=[Choice("retry", True)]))
+            await landing.retry()
+
+    async def body(run: Run[None]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for name in ("a", "b", "c"):
+                group.create_task(one(run, name))
+
+    h = made(tmp_path, agent={**CLASH, "write-c": writes(c="c")}, files=BOTH)
+    report = h.run(of(body))
+    assert report.exit_code == 6
+    assert "<<<<<<<" in (h.tree() / "same.txt").read_text()
+    (h.tree() / "same.txt").write_text("both")
+    h.answers = ["retry"]
+    report = h.resume()
+    assert report.result == "landed", report.message
+    assert h.files() == {"same.txt": "both", "c.txt": "c"}

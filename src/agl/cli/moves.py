@@ -18,6 +18,8 @@ def next_of(state: str, result: str, label: str, branch: str, *, bare: bool) -> 
     match state:
         case "running":
             return ""
+        case "finished" if result == "not_landed":
+            return f"agl diff {label}"
         case "finished" if result != "landed":
             return f"agl clear {label}"
         case "finished":

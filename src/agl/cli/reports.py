@@ -32,6 +32,10 @@ def _text(report: Report, *, bare: bool) -> str:
         (report.label, _ended(report)),
         ("branch", f"{report.branch} at {short(report.head)}, from {short(report.base)}"),
         ("steps", f"{report.ran} ran, {report.replayed} replayed"),
+        *(
+            ("child", f"{name} did not land  (`agl diff {report.label} {name}`)")
+            for name in report.unlanded
+        ),
         *(("open", question) for question in report.questions),
         *(("kept", f"{name}  (`agl recover`)") for name in report.kept),
         ("next", f"{_next(report, bare=bare)}, or agl show {report.label}"),

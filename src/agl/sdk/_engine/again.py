@@ -120,4 +120,3 @@ def _chain(run: RunState, base: str, scope: Scope, epoch: int) -> Chain:
         ]
         base = str(begun[-1].value["start"]) if begun else base  # type: ignore[index]
     return Chain(base, epoch, entries, run.gone)
-

@@ -75,7 +75,7 @@ class Lease:
                     return
                 if hold.task is asyncio.current_task():
                     raise HeldHere(hold)
-                if looks >= _LOOKS or (hold.task is not None and hold.task.done()):
+                if looks >= _LOOKS or _is_over(hold.task):
                     self.give_way(hold)
                     return
                 try:
@@ -96,6 +96,11 @@ class Lease:
             hold.over.set()
             if self.hold is hold:
                 self.hold = None
+
+
+def _is_over(task: asyncio.Task[Any] | None) -> bool:
+    """Whether the task ended well; one that failed is about to end the others, too."""
+    return task is not None and task.done() and not task.cancelled() and task.exception() is None
 
 
 class HeldHere(Exception):

@@ -44,7 +44,9 @@ async def ask(scope: ScopeState, screen: Screen[T], priority: int, key: str | No
         return served.value
     started = run.services.clock.now()
     given = run.answers.get(title, run.answers.get(screen.title))
-    if given is not None:
+    once = (scope.scope, asked.fingerprint)
+    if given is not None and once not in run.answers_used:
+        run.answers_used.add(once)
         answer, value = _given_answer(screen, title, given)
     else:
         run.emit("asked", scope.scope, title)

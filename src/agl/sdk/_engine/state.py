@@ -43,6 +43,7 @@ class RunState:
     spendings: dict[str, Spending] = field(default_factory=dict)
     tries: dict[tuple[str, str, int], int] = field(default_factory=dict)
     answers_taken: set[str] = field(default_factory=set)
+    answers_used: set[tuple[Scope, str]] = field(default_factory=set)
     open_questions: list[str] = field(default_factory=list)
     failed_in: list[tuple[AglError, str]] = field(default_factory=list)
     kept: list[KeptItem] = field(default_factory=list)

@@ -1,0 +1,82 @@
+"""When a hold gives way to another landing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from agl.sdk._engine.leases import HeldHere, Hold, Lease, Waiting
+
+
+async def held_by(work: Callable[[], Awaitable[None]], lease: Lease, released: list[str]) -> Hold:
+    """A hold whose task does this work."""
+
+    async def hold() -> None:
+        lease.hold = made
+        made.task = asyncio.current_task()
+        await work()
+
+    made = Hold(1, "a", lambda: released.append("a"))
+    task = asyncio.create_task(hold())
+    await asyncio.wait({task}, timeout=0.01)
+    return made
+
+
+async def fails() -> None:
+    raise ValueError
+
+
+async def ends() -> None:
+    pass
+
+
+async def goes_on() -> None:
+    await asyncio.sleep(60)
+
+
+async def land(lease: Lease, waiting: Waiting) -> bool:
+    """Whether the lease was got within a fifth of a second."""
+    try:
+        async with asyncio.timeout(0.2), lease.taken(waiting):
+            return True
+    except TimeoutError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("work", "gives_way"), [(ends, True), (fails, False), (goes_on, False)], ids=str
+)
+async def test_only_a_task_that_ended_well_has_forgotten_its_hold(
+    work: Callable[[], Awaitable[None]], gives_way: bool
+) -> None:
+    lease, released = Lease(), list[str]()
+    hold = await held_by(work, lease, released)
+    assert await land(lease, Waiting(lambda: 5)) is gives_way
+    assert released == (["a"] if gives_way else [])
+    assert (lease.hold is None) is gives_way
+    assert hold.task is not None
+    hold.task.cancel()
+    await asyncio.wait({hold.task})
+
+
+async def test_a_hold_gives_way_when_nothing_else_moves() -> None:
+    lease, released = Lease(), list[str]()
+    hold = await held_by(goes_on, lease, released)
+    async with asyncio.timeout(5), lease.taken(Waiting(lambda: 1)):
+        assert released == ["a"]
+    assert hold.task is not None
+    hold.task.cancel()
+    await asyncio.wait({hold.task})
+
+
+async def test_the_task_that_holds_is_refused() -> None:
+    lease = Lease()
+    lease.hold = Hold(1, "a", lambda: None, asyncio.current_task())
+    with pytest.raises(HeldHere):
+        async with lease.taken(Waiting(lambda: 1)):
+            pass
+    lease.settle(lease.hold)
+    async with lease.taken(Waiting(lambda: 1)):
+        assert lease.hold is None

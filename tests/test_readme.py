@@ -31,8 +31,8 @@ def environment(folder: Path) -> dict[str, str]:
 @pytest.mark.slow
 def test_the_readme_is_true(tmp_path: Path) -> None:
     blocks = BLOCK.findall((ROOT / "README.md").read_text())
-    assert len(blocks) == 8
-    said, here = "", tmp_path
+    assert len(blocks) == 10
+    said, told, here = "", "", tmp_path
     for kind, content in blocks:
         if kind == "text":
             assert shows(said, content), said
@@ -47,8 +47,9 @@ def test_the_readme_is_true(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         said = done.stdout
+        told += said
         here = tmp_path / "calc" if (tmp_path / "calc").exists() else tmp_path
-    assert re.search(r"^first/", said, re.MULTILINE)
+    assert re.search(r"^first/", told, re.MULTILINE)
 
 
 def test_the_readmes_scripts_are_there() -> None:

@@ -33,6 +33,27 @@ def broken(tmp_path: Path) -> str:
     return str(file)
 
 
+WRONG = """
+from agl.sdk import InputError, Run, workflow
+
+
+@workflow(version="1")
+async def wrong(run: Run[None]) -> None:
+    raise InputError("nothing to do with that")
+"""
+
+
+def test_a_run_that_was_refused_by_its_workflow_is_to_be_cleared(
+    project: Path, agl: Agl, tmp_path: Path
+) -> None:
+    file = tmp_path / f"wrong_{tmp_path.name}.py"
+    file.write_text(WRONG)
+    said = agl("run", str(file), "-n", "one")
+    assert (said.code, said.err.splitlines()[-1]) == (2, "agl: nothing to do with that")
+    assert said.out.endswith("\nnext    agl clear one, or agl show one\n")
+    assert agl("clear", "one").code == 0
+
+
 def test_the_authors_own_exception_is_shown_with_its_traceback(
     project: Path, agl: Agl, broken: str
 ) -> None:

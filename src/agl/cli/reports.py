@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from agl.cli.moves import next_of
 from agl.cli.page import Page, document_of, facts
 from agl.cli.words import STATES, result_of, short
+from agl.ports.errors import InputError
 
 if TYPE_CHECKING:
     from agl.api.endings import Report
@@ -52,4 +53,7 @@ def _ended(report: Report) -> str:
 
 
 def _next(report: Report, *, bare: bool) -> str:
+    if report.exit_code == InputError.exit_code and report.ran == report.replayed == 0:
+        # Its parameters cannot be changed any more, and there is no work to lose.
+        return f"agl clear {report.label}"
     return next_of(report.outcome, report.result, report.label, report.branch, bare=bare)

@@ -46,8 +46,8 @@ def test_the_guide_is_true(tmp_path: Path) -> None:
             )
             assert done.returncode == 0, done.stdout + done.stderr
             said, here = done.stdout, Path((tmp_path / "here").read_text().strip())
-    assert kinds.count("sh") == 5
-    assert kinds.count("text") == 3
+    assert kinds.count("sh") == 7
+    assert kinds.count("text") == 4
 
 
 def test_the_guide_is_linked() -> None:

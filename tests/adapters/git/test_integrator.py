@@ -620,7 +620,8 @@ async def test_a_landing_costs_few_processes(tmp_path: Path) -> None:
     before = len(processes.started)
     merged = await repo.integrator.merge(tree, repo.base, other, "land", KEEPING)
     assert isinstance(merged, Merged)
-    assert (before, len(processes.started) - before) == (4, 3)
+    assert len(processes.started) - before == 3
+    assert len(processes.started) <= 14, "a child's tree, its step's commit, its landing"
     processes.started.clear()
     assert await repo.integrator.is_held(tree, repo.base, other)
     assert len(processes.started) == 1, "is it held"

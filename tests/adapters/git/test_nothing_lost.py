@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,14 +19,26 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from adapters.git.hands import IDENTITY, GitTrees, Killed, MortalProcesses
+from agl.ports.integrator import Conflict, Merged, NothingToMerge
 from agl.ports.workspace import Workspace
-from agl.testing.contracts.trees import KEEPING, SCOPE
+from agl.testing.contracts.trees import CHILD, KEEPING, SCOPE
 
 NAMES = ["calc.py", "docs/notes.txt", "new.txt", "docs", "out.log", "new", "new/deep/er.txt"]
 ODD = ["a b", 'quo"te', "new\nline", os.fsdecode(b"caf\xe9"), "-dash", "é", ":(top)x"]
 T = TypeVar("T")
 names = st.sampled_from([*NAMES, *ODD])
+NO_CONFLICT = Conflict(())
 kills = st.one_of(st.none(), st.integers(0, 14))
+
+
+@dataclass(frozen=True)
+class Landing:
+    """The last one: from where, of what, and what came of it."""
+
+    start: str
+    other: str
+    conflict: Conflict = NO_CONFLICT
+    merged: str | None = None
 
 
 class NothingLost(RuleBasedStateMachine):
@@ -42,6 +55,8 @@ class NothingLost(RuleBasedStateMachine):
         self.made: set[str] = set()
         self.heads = [self.repo.base]
         self.tree = self._open()
+        self.child = asyncio.run(self.repo.another_provider().open(CHILD, self.repo.base))
+        self.landing = Landing(self.repo.base, self.repo.base)
 
     def teardown(self) -> None:
         shutil.rmtree(self.place)
@@ -161,6 +176,95 @@ class NothingLost(RuleBasedStateMachine):
         self.heads = [self.repo.base]
         self.tree = self._open()
 
+    @rule(at=kills, here=st.sets(names, max_size=2), there=st.sets(names, max_size=3))
+    def a_child_lands(self, at: int | None, here: set[str], there: set[str]) -> None:
+        start = self.heads[-1]
+        if here:
+            self._run(self._restored(start), None)
+            start = self._commits(self.tree, here)
+            self.heads.append(start)
+        other = self._commits(self.child, there)
+        self._see()
+        self.landing = Landing(start, other)
+
+        def merge() -> Coroutine[Any, Any, Merged | Conflict | NothingToMerge]:
+            return self.repo.another_integrator().merge(self.tree, start, other, "land", KEEPING)
+
+        self._land(merge, at)
+
+    @rule(at=kills, typed=st.booleans())
+    def a_landing_is_concluded(self, at: int | None, typed: bool) -> None:
+        if self.landing.start != self.heads[-1]:
+            return
+        for one in self.landing.conflict.paths:
+            file = self.tree.path / one.path
+            if typed and file.is_file() and self._is_free(file):
+                file.write_bytes(self._content())
+        self._see()
+
+        def conclude() -> Coroutine[Any, Any, Merged | Conflict | NothingToMerge]:
+            start, other, conflict = (
+                self.landing.start,
+                self.landing.other,
+                self.landing.conflict,
+            )
+            return self.repo.another_integrator().conclude(
+                self.tree, start, other, "land", conflict, KEEPING
+            )
+
+        self._land(conclude, at)
+
+    @rule(at=kills)
+    def a_landing_is_held(self, at: int | None) -> None:
+        merged = self.landing.merged
+        if merged is None or merged != self.heads[-1]:
+            return
+        self._see()
+
+        async def hold() -> bool:
+            start, other = self.landing.start, self.landing.other
+            await self.repo.another_integrator().hold(self.tree, start, other, merged)
+            return True
+
+        if self._run(hold(), at) is None:
+            self.tree = self._open()
+            self._run(hold(), None)
+        self.heads.remove(merged)
+
+    def _commits(self, tree: Workspace, names: Iterable[str]) -> str:
+        """What a step that only writes ends with."""
+        for name in sorted(names):
+            file = tree.path / name
+            if self._is_free(file, tree):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(self._content())
+        return asyncio.run(tree.commit_all(self.repo.base, "step", KEEPING))
+
+    def _land(
+        self,
+        call: Callable[[], Coroutine[Any, Any, Merged | Conflict | NothingToMerge]],
+        at: int | None,
+    ) -> None:
+        outcome = self._run(call(), at)
+        if outcome is None:
+            self.tree = self._open()
+            outcome = self._run(call(), None)
+        start, other = self.landing.start, self.landing.other
+        match outcome:
+            case Merged():
+                self.landing = Landing(start, other, merged=outcome.head)
+                self.heads.append(outcome.head)
+                parents = self.repo.git("rev-list", "--parents", "-1", outcome.head).split()[1:]
+                assert parents == [start, other]
+                self._assert_rests_at(outcome.head)
+            case Conflict():
+                self.landing = Landing(start, other, outcome)
+                assert asyncio.run(self.repo.integrator.is_held(self.tree, start, other))
+                self._assert_all_can_be_found(ended=True)
+            case _:
+                assert outcome == NothingToMerge()
+                self._assert_rests_at(start)
+
     # what must be so
 
     def _assert_rests_at(self, head: str) -> None:
@@ -183,9 +287,10 @@ class NothingLost(RuleBasedStateMachine):
         self.number += 1
         return b"content %d" % self.number
 
-    def _is_free(self, file: Path) -> bool:
+    def _is_free(self, file: Path, tree: Workspace | None = None) -> bool:
         """Whether nothing but folders of the tree stands above the file, and no folder there."""
-        above = [one for one in file.parents if one.is_relative_to(self.tree.path)]
+        top = (tree or self.tree).path
+        above = [one for one in file.parents if one.is_relative_to(top)]
         return all(
             not os.path.lexists(one) or (one.is_dir() and not one.is_symlink()) for one in above
         ) and not (file.is_dir() or file.is_symlink())

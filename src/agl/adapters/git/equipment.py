@@ -81,12 +81,13 @@ class Equipment:
         marker = Marker(f"{self._marker_root}/{tree.scope.label}")
         verdict = await self._verifier.verify(tree.path, command, self._timeout_s, marker)
         if not verdict.passed:
-            said = "\n".join(verdict.tail.rstrip().splitlines()[-_MOST_LINES:])
-            why = verdict.why or f"exit status {verdict.status}"
-            raise UpstreamError(
+            lines = [line for line in verdict.tail.splitlines() if line.strip()]
+            why = verdict.note or f"exit status {verdict.status}"
+            first = (
                 f"the setup {command!r} failed in the new tree of {tree.scope.tree!r} ({why}); "
-                f"`agl init --setup CMD` changes it{said and f". It said:\n{said}"}"
+                "`agl init --setup CMD` changes it"
             )
+            raise UpstreamError("\n".join([first, *lines[-_MOST_LINES:]]))
 
     async def _left(self, tree: GitWorkspace) -> tuple[str, ...]:
         """A sentence for each path that a step would find changed."""

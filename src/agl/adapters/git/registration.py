@@ -15,7 +15,6 @@ from agl.ports.errors import StateError, TreeVanished
 from agl.ports.history import Repository
 from agl.ports.ids import Scope
 
-
 UNFINISHED = "agl: being made"
 """The reason for which a tree is locked until it is whole, see git-worktree(1)."""
 

@@ -132,9 +132,11 @@ class GitWorkspaces(WorkspaceProvider):
                 workspace = self._workspace(scope, registration)
                 await self._fill(workspace)
             registration.finish()
-        except (Exception, asyncio.CancelledError):
+        except (Exception, asyncio.CancelledError) as error:
             async with self._turn():
                 await self._undo(scope, folder, branch_made_at)
+            if isinstance(error, OSError):
+                raise _not_made(folder, error) from error
             raise
         return workspace
 
@@ -160,7 +162,7 @@ class GitWorkspaces(WorkspaceProvider):
                 raise UpstreamError(f"git made no tree at {str(folder)!r}")
         except OSError as error:
             self._remove_empty(folder.parent)
-            raise UpstreamError(f"cannot make {str(folder)!r}: {error.strerror}") from error
+            raise _not_made(folder, error) from error
         except (Exception, asyncio.CancelledError):
             await self._undo(scope, folder, made_at)
             raise
@@ -214,8 +216,13 @@ class GitWorkspaces(WorkspaceProvider):
                 return
 
 
+def _not_made(folder: Path, error: OSError) -> UpstreamError:
+    return UpstreamError(f"cannot make {str(folder)!r}: {error.strerror}")
+
+
 def _remove(registration: Registration | None, folder: Path) -> None:
     """Removes a tree in which nobody has been at work; its registration last, since it tells."""
-    remove_tree(folder)
+    if folder.is_dir():
+        remove_tree(folder)
     if registration is not None:
         remove_tree(registration.git_dir)

@@ -106,7 +106,9 @@ def test_what_was_asked_is_shown(agl: Agl, project: Path, flow: str, model: str)
     agl("run", flow, "-n", "one", "--model", model, "--tag", "a", "--tag", "b", "--times", "0")
     shown = agl("show", "one").out
     told = [line[10:] for line in shown.splitlines() if line.startswith("with ")]
-    assert told == [f"model: {model}", "how: well", "tag: a, b"]
+    assert told == [f"model: {model}", "times: 0", "how: well", "tag: a, b"]
+    agl("run", flow, "-n", "two", "--model", model, "--loud", "--times", "0")
+    assert "with      loud: true\n" in agl("show", "two").out
 
 
 def test_the_newest_build_is_shown_with_what_it_said_if_it_is_red(

@@ -57,7 +57,7 @@ def _text(run: Details) -> str:
         ("state", state_of(summary)),
         ("result", result_of(summary.result, summary.branch)),
         ("workflow", f"{summary.workflow} (version {run.version})"),
-        *(("with", f"{name}: {given(value)}") for name, value in run.params.items() if value),
+        *(("with", f"{name}: {text}") for name, text in _params(run) if text),
         ("begun", moment(summary.created)),
         ("branch", _branch(run)),
         ("tree", "" if run.tree is None else str(run.tree)),
@@ -96,6 +96,10 @@ def _table(lines: Sequence[Line]) -> str:
 
 def _newest_builds(lines: Sequence[Line]) -> list[Line]:
     return [line for line in lines if line.kind == "verify" and line.live][-1:]
+
+
+def _params(run: Details) -> list[tuple[str, str]]:
+    return [(name, given(value)) for name, value in run.params.items()]
 
 
 def _in_vain(run: Details) -> str:

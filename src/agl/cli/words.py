@@ -76,9 +76,15 @@ def model_of(model: str | None) -> str:
 
 
 def given(value: object) -> str:
-    """A parameter of a run, on one line."""
-    texts = value if isinstance(value, list) else [value]
-    return one_line(", ".join(map(str, texts)), 300)
+    """A parameter of a run, on one line; empty where nothing was given."""
+    match value:
+        case None | False:
+            return ""
+        case True:
+            return "true"
+        case list():
+            return one_line(", ".join(map(str, value)), 300)
+    return one_line(str(value), 300)
 
 
 def passed(line: Line) -> bool:

@@ -84,7 +84,7 @@ def check_end(world: World) -> None:
     assert world.survivors() == []
     assert world.git("status", "--porcelain") == ""
     own = world.repo / ".git" / "agl"
-    assert not [lock for lock in world.repo.rglob("*.lock") if lock.parent != own]
+    assert not [lock for lock in world.repo.rglob("*.lock") if own not in lock.parents]
 
 
 REPAIR = ("--on-conflict", "repair")
@@ -138,6 +138,17 @@ def test_a_red_build_is_skipped_and_what_was_given_up_lands_later(world: World) 
     assert done.status == 0, done.err
     assert files(world) == {"list.txt": "from b", "c.txt": "c", "d.txt": "d"}
     assert sorted(world.counted()) == ["b", "c", "d"]
+
+
+def test_an_agent_that_resolves_nothing_has_its_rounds(world: World) -> None:
+    hand_in = {"tool": "hand_in", "arguments": {"summary": "done"}}
+    idle = [{"calls": [shell("echo repair >> $COUNTER"), hand_in]}]
+    (world.folder / "agent.json").write_text(script({**STEPS, "repair": idle}))
+    done = world.agl(*arguments(world, *REPAIR, "--rounds", "2"))
+    assert done.status == 7, done.err
+    assert " conflict after 2 rounds of repair: list.txt: changed on both sides\n" in done.err
+    assert world.counted().count("repair") == 2
+    assert files(world)["list.txt"] in ("from a", "from b")
 
 
 def resumed(world: World) -> None:

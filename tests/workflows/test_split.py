@@ -156,6 +156,7 @@ def test_agents_are_told_their_part(tmp_path: Path) -> None:
         ([chunk("A")], "the id 'A' has more in it than"),
         ([chunk("_base")], "the id '_base' has more in it than"),
         ([chunk("con")], "namespace 'con' is a device name"),
+        ([chunk("con", "z")], "bytes); 'con' needs 'z', which is no chunk"),
         ([chunk("a" * 101)], "is too long"),
         ([chunk("a", "z")], "'a' needs 'z', which is no chunk"),
         ([chunk("a", "a")], "in a circle: 'a', 'a'"),

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import cold_starts, loop, processes, replay, steps, whole_run, writes
+from bench import cold_starts, landing, loop, processes, replay, steps, whole_run, writes
 from bench.figures import Figure, table
 from bench.world import World
 
@@ -46,6 +46,9 @@ def _measured(folder: Path, *, quick: bool) -> Iterator[Figure]:
     yield from cold_starts.measure(world, agl, rounds=1 if quick else 20)
     for files in (5,) if quick else (50, 5000):
         yield from steps.measure(folder / f"steps{files}", files, steps=3 if quick else 20)
+    for files in (5,) if quick else (50, 5000):
+        counts = (1, 2) if quick else (1, 4, 24)
+        yield from landing.measure(folder / f"children{files}", files, counts)
     for entries, aim_s in ((20, None),) if quick else ((200, None), (10_000, 3.0)):
         yield from replay.measure(folder / f"replay{entries}", entries, aim_s)
     yield from writes.measure(folder / "writes", *((20, 5) if quick else (10_000, 100)))

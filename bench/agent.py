@@ -40,10 +40,11 @@ def writer() -> Role[None]:
 
 class BenchAgent(AgentRunner):
     """Takes no time: writes one file in a step called `write`, reports a text of `note_chars`
-    characters where it can."""
+    characters where it can. With `by_namespace`, children write files of other names."""
 
-    def __init__(self, note_chars: int = 100) -> None:
+    def __init__(self, note_chars: int = 100, *, by_namespace: bool = False) -> None:
         self._note = "x" * note_chars
+        self._by_namespace = by_namespace
 
     def capabilities(self, model: ModelId) -> frozenset[Capability]:
         return frozenset(Capability)
@@ -56,7 +57,8 @@ class BenchAgent(AgentRunner):
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         if task.step == "write":
-            (task.tree / f"written{task.nth}.txt").write_text("new\n")
+            name = "-".join(task.scope.path) if self._by_namespace else ""
+            (task.tree / f"written{name}{task.nth}.txt").write_text("new\n")
         for tool in task.tools:
             await tool.handler({"text": self._note})
         return AgentOutcome("done", str(task.model))

@@ -121,15 +121,14 @@ class ScopeState:
             )
             if older is None:
                 return None
-            value = self._decoded(older, decode)
-            if value is not None:
+            if self._decoded(older, decode) is not None:
                 number, epoch = self.chain.next_number, self.run.epoch.number
                 entry = renumbered(older, epoch=epoch, number=number, given=asked.given)
                 if asked.kind is Kind.LANDING:
                     entry = landings.begun_again(entry)
                 self._write(entry)
                 self._take(asked)
-                return Served(entry, value.value)
+                return Served(entry, decode(entry.value))
 
     def write(
         self,
@@ -214,6 +213,8 @@ class ScopeState:
         """The scope's worktree, made on first use at the tip."""
         if self._workspace is None:
             self._workspace = await self.run.services.workspaces.open(self.scope, self.chain.tip)
+            for text in self._workspace.warnings:
+                self.run.emit("warned", self.scope, text=text)
         return self._workspace
 
     async def bring(self, why: str) -> Workspace:

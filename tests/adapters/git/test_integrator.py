@@ -461,8 +461,8 @@ async def test_landings_at_once_take_turns(repo: GitTrees) -> None:
 async def test_landings_of_processes_take_turns(repo: GitTrees) -> None:
     tree = await repo.provider.open(SCOPE, repo.base)
     others = [await _child(repo, name) for name in ("one", "two")]
-    turn = f"agl-merge-{git_dir(repo, tree.path).name}"
-    with FilesystemLocks(repo.repository.common_dir).hold((turn,), wait_s=0):
+    turn = ("agl-merges", git_dir(repo, tree.path).name)
+    with FilesystemLocks(repo.repository.common_dir).hold(turn, wait_s=0):
         landings = [await _landing(repo, other) for other in others]
         for one in landings:
             assert one.stdout is not None

@@ -56,7 +56,7 @@ class GitIntegrator(Integrator):
     """Merges in trees that `GitWorkspaces` opened."""
 
     def __init__(self, locks: Locks, clock: Clock) -> None:
-        self._turns = Turns(locks, clock)
+        self._turns = Turns(locks, clock, "agl-merges")
 
     async def merge(
         self, tree: Workspace, start: str, other: str, message: str, keeping: Keeping
@@ -112,24 +112,21 @@ class GitIntegrator(Integrator):
 
     async def unresolved(self, tree: Workspace, conflict: Conflict) -> Conflict:
         own = _own(tree)
-        own.index.check()
         return still_open(own.path, await unmerged(own.git), conflict)
 
     async def hold(self, tree: Workspace, start: str, other: str, merged: str) -> None:
         own = _own(tree)
         async with self._turn(own):
-            own.index.check()
             await self._hold(own, start, other, merged)
 
     async def is_held(self, tree: Workspace, start: str, other: str) -> bool:
         own = _own(tree)
-        own.index.check()
         if await self._is_in_merge(own, start, other):
             return True
         return await self._merge_commit(own, start, other) is not None
 
     def _turn(self, tree: GitWorkspace) -> AbstractAsyncContextManager[None]:
-        return self._turns.take(f"agl-merge-{tree.git_dir.name}", f"merging in {str(tree.path)!r}")
+        return self._turns.take(tree.git_dir.name, f"merging in {str(tree.path)!r}")
 
     async def _merge(
         self, tree: GitWorkspace, start: str, other: str, message: str, keeping: Keeping
@@ -212,4 +209,5 @@ class GitIntegrator(Integrator):
 def _own(tree: Workspace) -> GitWorkspace:
     if not isinstance(tree, GitWorkspace):
         raise InternalError(f"{str(tree.path)!r} is no tree on git")
+    tree.index.check()
     return tree

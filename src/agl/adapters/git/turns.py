@@ -15,10 +15,11 @@ _PAUSE_S = 0.05
 
 
 class Turns:
-    """One at a time for each name."""
+    """One at a time for each name, by a lock in the folder of locks."""
 
-    def __init__(self, locks: Locks, clock: Clock) -> None:
+    def __init__(self, locks: Locks, clock: Clock, *folder: str) -> None:
         self._locks = locks
+        self._folder = folder
         self._clock = clock
         self._here: dict[str, asyncio.Lock] = {}
 
@@ -39,7 +40,7 @@ class Turns:
     async def _hold(self, name: str, doing: str) -> AbstractContextManager[None]:
         deadline = self._clock.monotonic_s() + _WAIT_S
         while True:
-            holding = self._locks.hold((name,), wait_s=0)
+            holding = self._locks.hold((*self._folder, name), wait_s=0)
             try:
                 holding.__enter__()
                 return holding

@@ -659,6 +659,7 @@ class IntegratorContract:
         self, repo: TreesUnderTest, call: Callable[[Parted], Awaitable[object]]
     ) -> None:
         two = await _apart(repo)
+        await two.merged()
         shutil.rmtree(two.tree.path)
         with pytest.raises(TreeVanished):
             await call(two)

@@ -64,6 +64,10 @@ def git_dir(repo: GitTrees, tree: Path) -> Path:
     return Path(repo.git("rev-parse", "--absolute-git-dir", cwd=tree))
 
 
+def heads(repo: GitTrees) -> Path:
+    return repo.repository.common_dir / "refs" / "heads"
+
+
 # a person's settings
 
 
@@ -112,6 +116,39 @@ async def test_a_persons_settings_have_no_effect(repo: GitTrees) -> None:
     assert parents(repo, head) == [two.start, two.other]
     assert repo.git("log", "-1", "--format=%B", head) == "land left"
     assert not (repo.place / "ran").exists()
+
+
+RENAMES = {
+    "diff.renameLimit": "1",
+    "diff.renames": "false",
+    "merge.directoryRenames": "true",
+    "merge.renameLimit": "1",
+    "merge.renames": "false",
+}
+
+
+@pytest.mark.parametrize(("key", "value"), RENAMES.items(), ids=RENAMES.keys())
+async def test_a_persons_settings_for_renames_have_no_effect(
+    repo: GitTrees, key: str, value: str
+) -> None:
+    repo.git("config", key, value)
+    for n in range(3):
+        writes(f"old/{n}", LINES + b"%d\n" % n)(repo.checkout)
+    repo.base = repo.commit_in(repo.checkout, "lines")
+
+    def moves_and_changes(tree: Path) -> None:
+        (tree / "old").rename(tree / "new")
+        for n in range(3):
+            writes(f"new/{n}", LINES + b"%d\nmine\n" % n)(tree)
+
+    def changes_and_adds(tree: Path) -> None:
+        writes("old/0", b"yours\n" + LINES + b"0\n")(tree)
+        writes("old/more", b"more")(tree)
+
+    two = await parted(repo, moves_and_changes, changes_and_adds)
+    conflict = await two.conflict()
+    assert [(one.path, one.kind) for one in conflict.paths] == [("new/more", FOLDER_RENAMED)]
+    assert (two.tree.path / "new" / "0").read_bytes() == b"yours\n" + LINES + b"0\nmine\n"
 
 
 async def test_a_resolution_from_before_is_not_replayed(repo: GitTrees) -> None:
@@ -312,7 +349,7 @@ async def test_a_merge_killed_before_it_said_so_is_made_again(repo: GitTrees) ->
     for name in ("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG"):
         (place / name).unlink()
     (place / "index.lock").touch()
-    (repo.repository.common_dir / "refs/heads/agl/fix.lock").touch()
+    (heads(repo) / "agl" / "fix.lock").touch()
     assert not await two.is_held()
     await two.assert_rests_at_a_merge(await two.merged(), SUM)
 
@@ -337,9 +374,29 @@ async def test_a_hold_that_was_half_made_is_finished(repo: GitTrees) -> None:
     two = await apart(repo)
     head = await two.merged()
     (git_dir(repo, two.tree.path) / "MERGE_HEAD").write_text(two.other + "\n")
+    for lock in (git_dir(repo, two.tree.path) / "HEAD.lock", heads(repo) / "agl" / "fix.lock"):
+        lock.touch()
     assert await two.is_held()
     await repo.integrator.hold(two.tree, two.start, two.other, head)
     await two.assert_held()
+
+
+async def test_a_merge_begins_beside_a_dead_gits_lock(repo: GitTrees) -> None:
+    two = await apart(repo)
+    (git_dir(repo, two.tree.path) / "index.lock").touch()
+    await repo.integrator.begin(two.tree, two.other, KEEPING)
+    await two.assert_held()
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+async def test_what_is_hidden_beside_a_conclusion_goes_into_it(repo: GitTrees, flag: str) -> None:
+    two = await apart(repo)
+    await two.merged()
+    repo.git("update-index", flag, "calc.py", cwd=two.tree.path)
+    writes("calc.py", b"hidden")(two.tree.path)
+    merged = await two.conclude(Conflict(()))
+    assert isinstance(merged, Merged)
+    await two.assert_rests_at_a_merge(merged.head, SUM | {"calc.py": b"hidden"})
 
 
 async def _merge(two: Parted, _: Conflict) -> None:

@@ -18,25 +18,18 @@ from agl.ports.locks import Locks
 from agl.ports.workspace import Keeping, Workspace
 
 # What a person set for their own merges, and must have no effect on AGL's: git's own defaults.
+# What has a flag is among the flags; git 2.46 and newer merge by diff.algorithm.
 _SETTINGS = (
     "diff.algorithm=histogram",
-    "diff.renames=true",
-    "merge.autoStash=false",
     "merge.conflictStyle=merge",
     "merge.default=text",
     "merge.directoryRenames=conflict",
-    "merge.ff=true",
-    "merge.log=false",
     "merge.renameLimit=7000",
     "merge.renames=true",
     "merge.renormalize=false",
-    "merge.stat=false",
-    "merge.verbosity=2",
-    "merge.verifySignatures=false",
 )
 _FLAGS = (
     "--no-ff",
-    "--no-squash",
     "--no-edit",
     "--no-verify",
     "--no-stat",
@@ -45,7 +38,6 @@ _FLAGS = (
     "--no-signoff",
     "--no-gpg-sign",
     "--no-verify-signatures",
-    "--no-rerere-autoupdate",
     "--no-progress",
     "--cleanup=verbatim",
     "--strategy=ort",

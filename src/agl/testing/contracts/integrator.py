@@ -572,6 +572,12 @@ class IntegratorContract:
         assert isinstance(merged, Merged)
         await two.assert_rests_at_a_merge(merged.head, SUM)
 
+    async def test_a_merge_from_elsewhere_is_not_held(self, repo: TreesUnderTest) -> None:
+        two = await _apart(repo)
+        await two.merged()
+        assert not await repo.integrator.is_held(two.tree, repo.base, two.other)
+        assert not await repo.integrator.is_held(two.tree, two.start, repo.base)
+
     async def test_a_tree_at_its_start_is_not_held(self, repo: TreesUnderTest) -> None:
         two = await _apart(repo)
         assert not await two.is_held()

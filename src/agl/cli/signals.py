@@ -43,8 +43,10 @@ async def _watched(work: Coroutine[Any, Any, T], stopped: Stopped) -> T:
     except (asyncio.CancelledError, Exception) as error:
         if not received:
             raise
-        stopped(received[0], error if isinstance(error, Exception) else None)
-        die_of(received[0])
+        try:
+            stopped(received[0], error if isinstance(error, Exception) else None)
+        finally:  # also when nothing can be said any more, the window being closed
+            die_of(received[0])
 
 
 def _heard() -> list[signal.Signals]:

@@ -65,7 +65,7 @@ class Desk:
 
     async def until(self, true: Callable[[], bool]) -> None:
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 while not true():
                     await asyncio.sleep(0.002)
         except TimeoutError:

@@ -30,6 +30,10 @@ def test_a_step_at_work_is_known_with_model_activity_and_time(board: Board) -> N
     assert (root.stand, root.elapsed_s(NOW)) == (Stand.WORKING, 94)
 
 
+def test_a_workflow_of_a_file_is_named_without_its_folders(board: Board) -> None:
+    assert heard(board, at(0, "run_started", workflow="/a/b/flow.py:one")).name == "flow.py:one"
+
+
 def test_finished_steps_are_a_number_and_the_last(board: Board) -> None:
     root = heard(
         board,

@@ -88,12 +88,12 @@ split
 total  1:35  32.7k…""",
 }
 SUMMARY = """\
-split                1:35   1.2k tok      $0.30  1 done, last plan in 12.3s
-  parser  stopped          10.5k tok      $0.50  1 done, last implement in 27.0s
+split               1:35   1.2k tok      $0.30  1 done, last plan in 12.3s
+  parser  stopped         10.5k tok      $0.50  1 done, last implement in 27.0s
     deep  stopped
-  lexer   conflict         10.5k tok      $0.25  1 done, last implement in 27.0s
+  lexer   conflict        10.5k tok      $0.25  1 done, last implement in 27.0s
   漢字    stopped
-  docs    landed     0:30  10.5k tok  $ unknown  1 done, last implement in 27.0s
+  docs    landed    0:30  10.5k tok  $ unknown  1 done, last implement in 27.0s
 total  1:35  32.7k tok  $ unknown"""
 CONFLICT = "landing lexer: conflict in src/lexer.py"
 QUESTION = """
@@ -402,6 +402,17 @@ async def test_lines_that_stay_come_in_order_and_prints_among_them() -> None:
         await desk.until_seen("unfinished")
 
 
+async def test_what_is_said_as_a_question_ends_is_not_lost() -> None:
+    async with sitting() as one:
+        for number in range(5):
+            answer = one.asked(SURE)
+            await one.desk.until_asked()
+            one.desk.types("1\r")
+            await answer
+            one.tell(at(0, "answered", about=f"{number}?", answer={"picked": "yes"}))
+            await one.desk.until_seen(f"answered: {number}?: yes")
+
+
 async def test_nothing_is_written_while_nothing_changes() -> None:
     async with sitting() as one:
         one.tell(*split())
@@ -457,8 +468,8 @@ async def test_the_keyboard_is_as_it_was_when_a_terminal_closes() -> None:
         assert desk.modes == before
         assert sys.stdout.isatty() == sys.__stdout__.isatty()  # type: ignore[union-attr]
         answer.cancel()
-        assert desk.seen.rfind(b"\x1b[?2004l") > desk.seen.rfind(b"\x1b[?2004h")
-        assert desk.seen.rfind(b"\x1b[?7h") > desk.seen.rfind(b"\x1b[?7l")
+        for on, off in ((b"\x1b[?2004h", b"\x1b[?2004l"), (b"\x1b[?7l", b"\x1b[?7h")):
+            await desk.until(lambda: desk.seen.rfind(off) > desk.seen.rfind(on))  # noqa: B023
 
 
 async def test_ctrl_c_at_a_question_is_a_signal_sent_with_the_modes_restored() -> None:

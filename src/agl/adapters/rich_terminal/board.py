@@ -115,7 +115,8 @@ class Board:
         scope = self._scope(event)
         match event.kind:
             case "run_started":
-                scope.name = _word(details, "workflow") or about or scope.name
+                name = _word(details, "workflow") or about
+                scope.name = name.rpartition("/")[2] or scope.name
                 scope.begun = event.when
             case "step_started":
                 model = _model(_word(details, "model"))

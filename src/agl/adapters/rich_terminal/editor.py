@@ -118,9 +118,13 @@ class Editor:
         finally:
             self._keep_draft()
 
+    @property
+    def is_asking(self) -> bool:
+        return self._app.is_running and not self._app.is_done
+
     def refresh(self) -> None:
         """Takes up what changed: another question may be up now, or none."""
-        if not self._app.is_running or self._app.is_done:
+        if not self.is_asking:
             return
         up = self._questions.up
         if up is None:
@@ -134,9 +138,7 @@ class Editor:
         self._app.invalidate()
 
     def print_above(self, lines: Sequence[Line]) -> None:
-        """Prints lines that stay, above the frame."""
-        if not self._app.is_running or self._app.is_done:
-            return
+        """Prints lines that stay, above the frame; only while it asks."""
         self._app.renderer.erase()
         self._write(lines)
         self._app.invalidate()
@@ -145,7 +147,7 @@ class Editor:
         self._end(Ended.ANSWERED)
 
     def _end(self, how: Ended) -> None:
-        if self._app.is_running and not self._app.is_done:
+        if self.is_asking:
             self._app.exit(result=how)
 
     def _take_up(self, question: Question) -> None:

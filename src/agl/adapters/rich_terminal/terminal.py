@@ -166,6 +166,8 @@ class RichTerminal(Terminal):
             await asyncio.wait({following})
         if how is Ended.NOBODY_THERE:
             self._nobody_there = True
+            # A window that closes also sends a signal, which says it better.
+            await _until(self._closed, _REDRAW_S)
             self._give_up(_unanswered)
         elif how is Ended.INTERRUPTED:
             # Only now, when the modes of the keyboard are as they were.
@@ -176,7 +178,7 @@ class RichTerminal(Terminal):
         while True:
             await self._changed.wait()
             self._changed.clear()
-            if self._said:
+            if self._said and editor.is_asking:
                 editor.print_above(self._take_said())
             editor.refresh()
             await asyncio.sleep(_REDRAW_S / 2)

@@ -83,6 +83,31 @@ async def test_a_repository_without_a_commit_is_refused(settings: Settings, tmp_
     assert not settings.home.exists()
 
 
+async def test_what_new_trees_get_is_changed_alone(settings: Settings, repo: Path) -> None:
+    await init(settings, repo, "make")
+    done = await init(settings, repo, setup="npm ci", copy=(".env",))
+    assert (done.created, done.changed) == (False, True)
+    assert (done.project.build, done.project.setup, done.project.copy) == (
+        "make",
+        "npm ci",
+        (".env",),
+    )
+    again = await init(settings, repo, copy=(".env",))
+    assert (again.project, again.changed) == (done.project, False)
+    assert (await init(settings, repo, no_build=True)).project.setup == "npm ci"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"setup": "a\nb"}, {"copy": ("../x",)}, {"copy": ("/x",)}, {"copy": ("a", " ")}]
+)
+async def test_what_new_trees_cannot_get_is_refused(
+    settings: Settings, repo: Path, wrong: dict[str, str]
+) -> None:
+    await init(settings, repo, "make")
+    with pytest.raises(InputError, match="--setup has several|--copy is"):
+        await init(settings, repo, **wrong)  # type: ignore[arg-type]
+
+
 async def test_two_that_register_take_turns(settings: Settings, repo: Path) -> None:
     holding, done = threading.Event(), threading.Event()
 

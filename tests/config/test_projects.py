@@ -47,6 +47,17 @@ def test_registering_again_changes_the_build_alone(settings: Settings, tmp_path:
     assert list(registered(settings)) == [second]
 
 
+def test_what_new_trees_get_stays_until_it_is_said_anew(settings: Settings, tmp_path: Path) -> None:
+    calc = repository(tmp_path / "calc")
+    register(settings, calc, "make", setup="npm ci && echo 'ü'", copy=(".env", "conf/*.local"))
+    kept = register(settings, calc, "make test")
+    assert (kept.setup, kept.copy) == ("npm ci && echo 'ü'", (".env", "conf/*.local"))
+    assert find(settings, calc) == kept
+    gone = register(settings, calc, "make", setup=" ", copy=())
+    assert (gone.setup, gone.copy) == (None, ())
+    assert find(settings, calc) == gone
+
+
 def test_the_next_of_one_name_gets_a_number_whatever_its_case(
     settings: Settings, tmp_path: Path
 ) -> None:
@@ -133,6 +144,12 @@ def test_trees_go_where_the_project_says_then_the_settings_then_beside(
         ('common_dir = "/x"\nfolder = 3', "'folder' is 3"),
         ('common_dir = "/x"\nfolder = "/x"\nbuild = 3', "'build' is 3"),
         ('common_dir = "/x"\nfolder = "/x"\nbuild = " "', "'build' is ' '"),
+        ('common_dir = "/x"\nfolder = "/x"\nsetup = ["x"]', "'setup' is ['x']"),
+        ('common_dir = "/x"\nfolder = "/x"\ncopy = ".env"', "'copy' is '.env'"),
+        ('common_dir = "/x"\nfolder = "/x"\ncopy = [3]', "'copy' holds 3"),
+        ('common_dir = "/x"\nfolder = "/x"\ncopy = [" "]', "'copy' holds ' '"),
+        ('common_dir = "/x"\nfolder = "/x"\ncopy = ["/etc"]', "'copy' holds '/etc'"),
+        ('common_dir = "/x"\nfolder = "/x"\ncopy = ["a/../.."]', "'copy' holds 'a/../..'"),
         ('common_dir = "/x"\nfolder = "/x"\ntrees_root = "x"', "'trees_root' is 'x'"),
         ('common_dir = "/x"\nfolder = "/x"\nbiuld = "x"', "unknown key 'biuld'"),
         ("common_dir", "not valid TOML"),

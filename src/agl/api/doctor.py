@@ -46,7 +46,12 @@ async def doctor(environ: Mapping[str, str], home: str | None, here: Path) -> tu
 
     async def project() -> str:
         known, _ = projects.find(resolve(environ, home), here)
-        return f"{known.name}, checked with {known.build or 'no build'}"
+        found = f"{known.name}, checked with {known.build or 'no build'}"
+        if known.setup is not None:
+            found += f"; new trees are set up with {known.setup}"
+        if known.copy:
+            found += f"; {', '.join(known.copy)} comes along into new trees"
+        return found
 
     async def trees() -> str:
         found = resolve(environ, home)

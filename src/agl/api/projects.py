@@ -18,7 +18,8 @@ from agl.ports.locks import LockHeld
 
 @dataclass(frozen=True, slots=True)
 class Initialised:
-    """A registered project. `created`: it was not before; `changed`: its build is another now."""
+    """A registered project. `created`: it was not before; `changed`: what was said of it is another
+    now."""
 
     project: Project
     trees: Path
@@ -52,10 +53,13 @@ async def init(
     build: str | None = None,
     *,
     no_build: bool = False,
+    setup: str | None = None,
+    copy: tuple[str, ...] | None = None,
     wait_s: float = 5.0,
 ) -> Initialised:
-    """Registers the repository around a folder, or changes the build of a registered one; waits
-    `wait_s` seconds for another process that does the same.
+    """Registers the repository around a folder, or changes what was said of a registered one: its
+    build, and what new trees are given, the command `setup` and the patterns `copy`, empty ones for
+    none. Waits `wait_s` seconds for another process that does the same.
 
     Raises:
         InputError: there is no repository or it has no commit.
@@ -65,24 +69,39 @@ async def init(
     """
     if build is not None and not build.strip():
         raise InputError("--build is empty; name a command, or use --no-build")
-    if build is not None and len(build.splitlines()) > 1:
-        raise InputError(
-            "--build has several lines; write them into a script of the repository and name that"
-        )
+    for flag, command in (("--build", build), ("--setup", setup)):
+        if command is not None and len(command.splitlines()) > 1:
+            raise InputError(
+                f"{flag} has several lines; write them into a script of the repository and name"
+                " that"
+            )
+    for pattern in copy or ():
+        problem = projects.problem_of_pattern(pattern)
+        if problem is not None:
+            raise InputError(f"--copy is {pattern!r}, {problem}")
     repository = container.find_repository(start)
     await container.history(repository).check_ready()
     known = projects.lookup(settings, repository)
     if known is None:
         await _refuse_moved(settings, repository)
     if build is None and not no_build:
-        if known is not None:
+        if known is None:
+            raise _build_not_said(repository)
+        if setup is None and copy is None:
             return Initialised(known, known.trees(settings), created=False, changed=False)
-        raise _build_not_said(repository)
+        build = known.build
     try:
         with container.locks(settings).hold(("projects",), wait_s=wait_s):
-            return _registered(settings, repository, build)
+            known = projects.lookup(settings, repository)
+            project = projects.register(settings, repository, build, setup=setup, copy=copy)
     except LockHeld as error:
         raise StateError(f"{error.holder} is registering a project; try again") from error
+    return Initialised(
+        project,
+        project.trees(settings),
+        created=known is None,
+        changed=known not in (None, project),
+    )
 
 
 async def _refuse_moved(settings: Settings, repository: Repository) -> None:
@@ -117,15 +136,4 @@ def _build_not_said(repository: Repository) -> BuildNotSaid:
     return BuildNotSaid(
         f"say how the project is checked, as in `agl init {flag}`{why}, or `agl init --no-build`",
         detected,
-    )
-
-
-def _registered(settings: Settings, repository: Repository, build: str | None) -> Initialised:
-    known = projects.lookup(settings, repository)
-    project = projects.register(settings, repository, build)
-    return Initialised(
-        project,
-        project.trees(settings),
-        created=known is None,
-        changed=known is not None and known.build != build,
     )

@@ -41,20 +41,32 @@ class Context:
 
         return projects.find(self.settings(), self.here)
 
-    def init(self, build: str | None = None, *, no_build: bool = False) -> Initialised:
+    def init(
+        self,
+        build: str | None = None,
+        *,
+        no_build: bool = False,
+        setup: str | None = None,
+        copy: tuple[str, ...] | None = None,
+    ) -> Initialised:
         """Registers the repository. Where nobody said how it is checked, a person at a terminal is
         asked, while no event loop runs: Ctrl-C ends the question at once."""
         from agl.api import projects
         from agl.cli import asking
 
-        settings = self.settings()
+        def work(build: str | None, *, no_build: bool) -> Initialised:
+            made = projects.init(
+                self.settings(), self.here, build, no_build=no_build, setup=setup, copy=copy
+            )
+            return self.finish(made)
+
         try:
-            return self.finish(projects.init(settings, self.here, build, no_build=no_build))
+            return work(build, no_build=no_build)
         except projects.BuildNotSaid as question:
             if not asking.is_possible():
                 raise
             said = asking.build_command(question.detected)
-        return self.finish(projects.init(settings, self.here, said, no_build=said is None))
+        return work(said, no_build=said is None)
 
     def register(self) -> None:
         """Does what `agl init` does, if the repository is new and somebody can be asked.

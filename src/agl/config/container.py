@@ -127,6 +127,7 @@ def real(
     label, git's own processes carry the mark of that run, and its trees are where they were made,
     whatever the settings say now."""
     from agl.adapters.filesystem import FilesystemLocks
+    from agl.adapters.git.equipment import Equipment
     from agl.adapters.git.guards import GitGuards
     from agl.adapters.git.history import GitHistory
     from agl.adapters.git.integrator import GitIntegrator
@@ -147,6 +148,16 @@ def real(
     trees = made or project.trees(settings)
     tree_locks = FilesystemLocks(repository.common_dir / "agl")
     git = Git(processes, environ, None if label is None else Marker(f"{marker_root}/{label}"))
+    verifier = ShellVerifier(processes, environ)
+    equipment = Equipment(
+        git,
+        verifier,
+        repository.top,
+        marker_root,
+        copy=project.copy,
+        setup=project.setup,
+        timeout_s=settings.build_timeout_s,
+    )
     return Services(
         project=project.name,
         build=project.build,
@@ -156,12 +167,14 @@ def real(
         store=ledger,
         log=event_log(settings),
         locks=locks(settings),
-        workspaces=GitWorkspaces(git, repository, project.name, trees, tree_locks, clock),
+        workspaces=GitWorkspaces(
+            git, repository, project.name, trees, tree_locks, clock, equipment
+        ),
         integrator=GitIntegrator(tree_locks, clock),
         history=GitHistory(git, repository),
         kept=GitKept(git, repository, project.name, trees),
         guards=GitGuards(git, repository, repository.top),
-        verifier=ShellVerifier(processes, environ),
+        verifier=verifier,
         processes=processes,
         terminal=terminal,
         clock=clock,

@@ -6,7 +6,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agl.config.settings import Settings, absolute_path, read_toml
@@ -14,20 +14,23 @@ from agl.ports.errors import InputError, NotFoundError, UpstreamError
 from agl.ports.history import Repository
 from agl.ports.ids import ProjectName, collision_key
 
-_KEYS = ("common_dir", "folder", "build", "trees_root")
+_KEYS = ("common_dir", "folder", "build", "setup", "copy", "trees_root")
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
     """A registered repository. `common_dir` is its identity, resolved; `folder` its main tree or,
     when it is bare, the repository itself. `build` is the build command, None: landings are called
-    ungated. `trees_root` None: as the settings say."""
+    ungated. `setup` is the command that is run in each new tree, `copy` are the patterns of ignored
+    files that come along from the checkout. `trees_root` None: as the settings say."""
 
     name: ProjectName
     common_dir: Path
     folder: Path
     build: str | None = None
     trees_root: Path | None = None
+    setup: str | None = None
+    copy: tuple[str, ...] = ()
 
     def trees(self, settings: Settings) -> Path:
         """Where the worktrees of its runs go: by default `.agl-trees` beside `folder`."""
@@ -73,8 +76,16 @@ def registered(settings: Settings) -> Iterator[Project]:
         yield _read(file)
 
 
-def register(settings: Settings, repository: Repository, build: str | None) -> Project:
-    """Registers a repository, or gives a registered one another build. Callers take turns.
+def register(
+    settings: Settings,
+    repository: Repository,
+    build: str | None,
+    *,
+    setup: str | None = None,
+    copy: tuple[str, ...] | None = None,
+) -> Project:
+    """Registers a repository, or gives a registered one another build. Callers take turns. Where
+    `setup` or `copy` is None it stays as it is; an empty one is none.
 
     Raises:
         UpstreamError: the disk refused; nothing is changed.
@@ -83,11 +94,13 @@ def register(settings: Settings, repository: Repository, build: str | None) -> P
     if project is None:
         folder = main_folder(repository)
         name = _free_name(folder, {collision_key(p.name) for p in registered(settings)})
-        project = Project(name, repository.common_dir.resolve(), folder, build)
-    else:
-        project = Project(
-            project.name, project.common_dir, project.folder, build, project.trees_root
-        )
+        project = Project(name, repository.common_dir.resolve(), folder)
+    project = replace(
+        project,
+        build=build,
+        setup=project.setup if setup is None else setup.strip() or None,
+        copy=project.copy if copy is None else copy,
+    )
     _write(file_of(settings, project.name), project)
     return project
 
@@ -146,7 +159,9 @@ def _read(file: Path) -> Project:
         name=name,
         common_dir=_path(values, "common_dir", where),
         folder=_path(values, "folder", where),
-        build=_build(values, where),
+        build=_command(values, "build", where),
+        setup=_command(values, "setup", where),
+        copy=_patterns(values, where),
         trees_root=_path(values, "trees_root", where) if "trees_root" in values else None,
     )
 
@@ -157,21 +172,48 @@ def _path(values: Mapping[str, object], key: str, where: str) -> Path:
     return absolute_path(values[key], f"{where}: {key!r}")
 
 
-def _build(values: Mapping[str, object], where: str) -> str | None:
-    build = values.get("build")
-    if build is None:
+def _command(values: Mapping[str, object], key: str, where: str) -> str | None:
+    command = values.get(key)
+    if command is None:
         return None
-    if not isinstance(build, str) or not build.strip():
-        raise InputError(f"{where}: 'build' is {build!r}, not a command in quotes")
-    return build
+    if not isinstance(command, str) or not command.strip():
+        raise InputError(f"{where}: {key!r} is {command!r}, not a command in quotes")
+    return command
+
+
+def _patterns(values: Mapping[str, object], where: str) -> tuple[str, ...]:
+    patterns = values.get("copy", [])
+    if not isinstance(patterns, list):
+        raise InputError(f"{where}: 'copy' is {patterns!r}, not a list of patterns")
+    for pattern in patterns:
+        problem = problem_of_pattern(pattern)
+        if problem:
+            raise InputError(f"{where}: 'copy' holds {pattern!r}, {problem}")
+    return tuple(patterns)
+
+
+def problem_of_pattern(pattern: object) -> str | None:
+    """What keeps a value from being a pattern of paths below the checkout, or None."""
+    if not isinstance(pattern, str) or not pattern.strip() or "\0" in pattern:
+        return "which is no pattern such as '.env'"
+    if pattern.startswith("/") or ".." in pattern.split("/"):
+        return "which does not lie in the checkout; write it as seen from the top"
+    return None
 
 
 def _write(file: Path, project: Project) -> None:
     import tomli_w
 
-    values = {"common_dir": str(project.common_dir), "folder": str(project.folder)}
+    values: dict[str, object] = {
+        "common_dir": str(project.common_dir),
+        "folder": str(project.folder),
+    }
     if project.build is not None:
         values["build"] = project.build
+    if project.setup is not None:
+        values["setup"] = project.setup
+    if project.copy:
+        values["copy"] = list(project.copy)
     if project.trees_root is not None:
         values["trees_root"] = str(project.trees_root)
     temporary = file.with_name(f".{file.stem}.{os.getpid()}")

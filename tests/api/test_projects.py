@@ -104,7 +104,7 @@ async def test_what_new_trees_cannot_get_is_refused(
     settings: Settings, repo: Path, wrong: dict[str, str]
 ) -> None:
     await init(settings, repo, "make")
-    with pytest.raises(InputError, match="--setup has several|--copy is"):
+    with pytest.raises(InputError, match=r"--setup has several|--copy is"):
         await init(settings, repo, **wrong)  # type: ignore[arg-type]
 
 

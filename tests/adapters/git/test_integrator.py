@@ -704,4 +704,4 @@ async def test_a_conflict_costs_few_processes(tmp_path: Path) -> None:
     writes("calc.py", b"both")(two.tree.path)
     processes.started.clear()
     assert isinstance(await two.conclude(conflict), Merged)
-    assert len(processes.started) == 6, "its end"
+    assert len(processes.started) == 7, "its end"

@@ -99,8 +99,13 @@ class GitIntegrator(Integrator):
             still = still_open(own.path, await unmerged(own.git), conflict)
             if still.paths:
                 return still
-            head = await own.commit_all(start, message, keeping)
-            return await self._concluded(own, start, head)
+            await own.commit_all(start, message, keeping)
+            merged = await self._merge_commit(own, start, other)
+            if merged is None:
+                raise UpstreamError(
+                    f"git made no merge commit of {start} and {other} in {str(tree.path)!r}"
+                )
+            return await self._concluded(own, start, merged)
 
     async def unresolved(self, tree: Workspace, conflict: Conflict) -> Conflict:
         own = _own(tree)
@@ -176,7 +181,9 @@ class GitIntegrator(Integrator):
         if await self._attached_head(tree) != merged:
             return
         await tree.check_branch()
-        # First this: a kill in between leaves a tree that is still at the merge.
+        # First these: a kill in between leaves a tree that is still at the merge. Without the mode
+        # `git commit` leaves out a parent that the other one contains (builtin/commit.c).
+        (tree.git_dir / "MERGE_MODE").write_text("no-ff")
         (tree.git_dir / "MERGE_HEAD").write_text(f"{other}\n")
         await tree.git.run("update-ref", "-m", "agl: hold", "HEAD", start, merged)
 

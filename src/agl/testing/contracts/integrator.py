@@ -533,6 +533,19 @@ class IntegratorContract:
         assert isinstance(merged, Merged)
         await two.assert_rests_at_a_merge(merged.head, SUM | {"calc.py": b"fixed"})
 
+    async def test_a_hold_on_a_parent_that_did_not_move_is_a_merge_in_the_end(
+        self, repo: TreesUnderTest
+    ) -> None:
+        two = await parted(repo, _nothing, writes("there", THERE))
+        await repo.integrator.hold(two.tree, two.start, two.other, await two.merged())
+        await two.assert_held()
+        merged = await two.conclude(Conflict(()))
+        assert isinstance(merged, Merged)
+        await two.assert_rests_at_a_merge(merged.head, BASE_FILES | {"there": THERE})
+        await repo.integrator.hold(two.tree, two.start, two.other, merged.head)
+        by_hand = repo.commit_in(two.tree.path, "by hand")
+        await two.assert_rests_at_a_merge(by_hand, BASE_FILES | {"there": THERE})
+
     async def test_a_hold_is_concluded_as_it_was(self, repo: TreesUnderTest) -> None:
         two = await _apart(repo)
         child = await repo.provider.open(CHILD, repo.base)
@@ -592,6 +605,12 @@ class IntegratorContract:
         head = await two.tree.commit_all(two.start, "step", KEEPING)
         await two.assert_rests_at_a_merge(head, SUM)
         assert await repo.history.message(head) == "step"
+
+    async def test_a_tree_that_did_not_move_begins_a_merge_too(self, repo: TreesUnderTest) -> None:
+        two = await parted(repo, _nothing, writes("there", THERE))
+        assert await repo.integrator.begin(two.tree, two.other, KEEPING) == Conflict(())
+        head = await two.tree.commit_all(two.start, "step", KEEPING)
+        await two.assert_rests_at_a_merge(head, BASE_FILES | {"there": THERE})
 
     async def test_an_agent_resolves_a_begun_merge(self, repo: TreesUnderTest) -> None:
         two = await _conflicting(repo)

@@ -158,7 +158,11 @@ def test_e8_a_child_without_a_change_makes_no_commit(world: World) -> None:
 
 
 def test_e3_a_parent_that_moved_is_merged_with(world: World) -> None:
-    steps = {"first": [write("first.txt", "1\n")], "a": [write("a.txt", "a\n")], "b": SAME["b"]}
+    steps: dict[str, list[object]] = {
+        **SAME,
+        "first": [write("first.txt", "1\n")],
+        "a": [write("a.txt", "a\n")],
+    }
     done = world.agl(*begin(world, steps))
     assert done.status == 0, done.err
     assert sorted(merges(world)) == ["Land a on agl/x", "Land b on agl/x"]
@@ -210,7 +214,7 @@ def test_e11b_a_persons_process_in_a_held_tree_is_named_and_left_alone(world: Wo
 
 
 def test_two_resumes_and_a_clear_of_a_live_run_are_refused(world: World) -> None:
-    steps = {"a": SAME["a"], "b": [shell("sleep 60")]}
+    steps: dict[str, list[object]] = {**SAME, "b": [shell("sleep 60")]}
     run = world.start(*begin(world, steps))
     wait_for(lambda: (tree_of(world, "a") / "calc.py").exists())
     wait_for(lambda: "a" in world.counted() and "b" in world.counted())

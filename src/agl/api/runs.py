@@ -120,8 +120,6 @@ async def resume(
             )
         params: object = params_from_json(workflow.params, record.params)
         survivors = await services.processes.end(run_marker(services, root))
-        await preflight.check(services, workflow.module, params)
-
         epoch, changed = next_epoch(ledger, source_of(workflow.module), services)
         broken: list[tuple[str, str]] = []
 
@@ -131,6 +129,7 @@ async def resume(
         outcome = ledger.outcome(set_aside)
         if outcome and outcome.kind is OutcomeKind.FINISHED and not changed and again is None:
             return _already_finished(record, outcome)
+        await preflight.check(services, workflow.module, params)
         recorded = ledger.all_entries(root, set_aside)
         entries = recorded[root]
         needed = {head for found in recorded.values() for one in found for head in heads_of(one)}

@@ -159,7 +159,9 @@ class GitHistory(History):
         some = await self._git.run("for-each-ref", "--count=1", "refs/heads", "refs/remotes")
         if some.text:
             return None
+        first = "make a first commit with `git commit`"
+        if self._repository.top is None:
+            first = "push a first commit to it"
         return InputError(
-            f"the repository {str(self._repository.common_dir)!r} has no commit yet; "
-            "make a first commit with `git commit`"
+            f"the repository {str(self._repository.common_dir)!r} has no commit yet; {first}"
         )

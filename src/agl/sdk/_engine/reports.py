@@ -112,6 +112,7 @@ def agent_tools(
             try:
                 return ToolAnswer(await tool.handler(payload))
             except NeedsAnswer:
+                warn("nobody answered; the agent decides for itself")
                 return ToolAnswer(_NOBODY)
             except Exception as error:  # noqa: BLE001 - the author's handler may raise anything
                 warn(f"tool {tool.name!r} failed: {type(error).__name__}: {error}")

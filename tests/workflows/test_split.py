@@ -284,7 +284,7 @@ def test_one_landing_is_asked_about_at_a_time(tmp_path: Path) -> None:
     assert most == 1
 
 
-RED = Verdict(False, 1, "".join(f"line {n}\n" for n in range(9)))
+RED = Verdict(False, 1, "".join(f"line {n}\n\n" for n in range(9)))
 
 
 def test_a_red_build_shows_its_last_lines_and_is_tried_again(tmp_path: Path) -> None:
@@ -347,6 +347,7 @@ def test_repair_ends_after_so_many_rounds(tmp_path: Path, rounds: int) -> None:
     report = h.run(split, params(on_conflict="repair", rounds=rounds))
     assert ended(report) == ("stopped", "not_landed", 7)
     assert h.ran.count("repair@b#1") == rounds
+    assert h.events.count("landing_conflicted") == 1
     after = ["", " after 1 round of repair", " after 2 rounds of repair"][rounds]
     assert f"  b: conflict{after}: {BOTH}\n" in report.message
 

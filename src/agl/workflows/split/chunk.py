@@ -91,7 +91,7 @@ class ChunkAtWork:
             " says where that is. Put it right there, then retry.",
             responses=choices,
         )
-        return await self._run.ask(screen, priority=1), title
+        return await self._run.ask(screen), title
 
     def _may_repair(self, trouble: Trouble) -> bool:
         return trouble.is_repairable and self._repairs < self._params.rounds

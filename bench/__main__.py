@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import cold_starts, landing, loop, processes, replay, steps, whole_run, writes
+from bench import cold_starts, display, landing, loop, processes, replay, steps, whole_run, writes
 from bench.figures import Figure, table
 from bench.world import World
 
@@ -53,6 +53,7 @@ def _measured(folder: Path, *, quick: bool) -> Iterator[Figure]:
         yield from replay.measure(folder / f"replay{entries}", entries, aim_s)
     yield from writes.measure(folder / "writes", *((20, 5) if quick else (10_000, 100)))
     yield from loop.measure(folder / "loop", quick=quick)
+    yield from display.measure(*((20, 0.3) if quick else (200, 5.0)))
     yield from whole
 
 

@@ -98,7 +98,6 @@ class Editor:
             ),
             color_depth=ColorDepth.DEPTH_4_BIT if colour else ColorDepth.DEPTH_1_BIT,
             min_redraw_interval=_REDRAW_S,
-            refresh_interval=1.0,
             before_render=lambda _: self._lay_out(),
         )
         self._colour = colour

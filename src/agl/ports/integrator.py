@@ -94,16 +94,17 @@ class Integrator(ABC):
     ) -> Merged | Conflict | NothingToMerge:
         """Ends a hold with what is in the tree now, all that is dirty included.
 
-        Paths of `conflict` that nobody resolved, see `unresolved`, are returned and nothing is
-        committed. A merge commit of the two that is there already (this call was killed) is taken
+        Paths of `conflict` that nobody resolved, see `unresolved`, are returned, and the tree stays
+        held. A merge commit of the two that is there already (this call was killed) is taken
         as it is, with what is dirty beside it put into it. Where there is no hold, it is `merge`.
         """
 
     @abstractmethod
     async def unresolved(self, tree: Workspace, conflict: Conflict) -> Conflict:
         """Those of the paths that are unmerged in the index and whose file still is as the merge
-        left it, or holds a conflict marker. One that somebody staged is resolved, and so is the old
-        name of a file that both sides renamed."""
+        left it, or holds a conflict marker. One that somebody staged is resolved, unless it is
+        staged or committed with its markers just as the merge left it; so is the old name of a file
+        that both sides renamed."""
 
     @abstractmethod
     async def hold(self, tree: Workspace, start: str, other: str, merged: str) -> None:

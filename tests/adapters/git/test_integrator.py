@@ -139,7 +139,8 @@ async def test_a_persons_settings_for_renames_have_no_effect(
     def moves_and_changes(tree: Path) -> None:
         (tree / "old").rename(tree / "new")
         for n in range(3):
-            writes(f"new/{n}", LINES + b"%d\nmine\n" % n)(tree)
+            (tree / "new" / str(n)).unlink()
+            writes(f"new/{n}-now", LINES + b"%d\nmine\n" % n)(tree)
 
     def changes_and_adds(tree: Path) -> None:
         writes("old/0", b"yours\n" + LINES + b"0\n")(tree)
@@ -148,7 +149,8 @@ async def test_a_persons_settings_for_renames_have_no_effect(
     two = await parted(repo, moves_and_changes, changes_and_adds)
     conflict = await two.conflict()
     assert [(one.path, one.kind) for one in conflict.paths] == [("new/more", FOLDER_RENAMED)]
-    assert (two.tree.path / "new" / "0").read_bytes() == b"yours\n" + LINES + b"0\nmine\n"
+    now = (two.tree.path / "new" / "0-now").read_bytes()
+    assert now == b"yours\n" + LINES + b"0\nmine\n"
 
 
 async def test_a_resolution_from_before_is_not_replayed(repo: GitTrees) -> None:
@@ -386,6 +388,14 @@ async def test_a_merge_begins_beside_a_dead_gits_lock(repo: GitTrees) -> None:
     (git_dir(repo, two.tree.path) / "index.lock").touch()
     await repo.integrator.begin(two.tree, two.other, KEEPING)
     await two.assert_held()
+
+
+async def test_a_restore_that_was_killed_resolves_nothing(repo: GitTrees) -> None:
+    two = await conflicting(repo)
+    conflict = await two.conflict()
+    repo.git("add", "--all", cwd=two.tree.path)
+    assert await two.is_held()
+    assert await two.conclude(conflict) == conflict
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])

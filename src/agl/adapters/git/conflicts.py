@@ -57,16 +57,17 @@ def conflict_of(tree: Path, found: Mapping[str, Stages], other: str) -> Conflict
 
 
 def still_open(tree: Path, found: Mapping[str, Stages], conflict: Conflict) -> Conflict:
-    """Those of the paths that nobody resolved. Where both sides renamed a file, nothing is to be
-    decided of its old name."""
+    """Those of the paths that nobody resolved."""
     return Conflict(
-        tuple(
-            one
-            for one in conflict.paths
-            if found.get(one.path, {}).keys() - {_BASE}
-            and (_digest(tree, one.path) == one.left or _is_marked(tree / one.path))
-        )
+        tuple(one for one in conflict.paths if _is_open(tree, found.get(one.path, {}), one))
     )
+
+
+def _is_open(tree: Path, stages: Stages, one: ConflictedPath) -> bool:
+    as_left, marked = _digest(tree, one.path) == one.left, _is_marked(tree / one.path)
+    # Where both sides renamed a file, nothing is to be decided of its old name.
+    unmerged = stages.keys() not in (set(), {_BASE})
+    return (as_left or marked) if unmerged else (as_left and marked)
 
 
 def _kind(tree: Path, found: Mapping[str, Stages], path: str, other: str) -> str:

@@ -90,7 +90,8 @@ class GitIntegrator(Integrator):
             merged = await self._merge_commit(own, start, other)
             if merged is not None:
                 look = await own.index.mended(await own.index.look())
-                if look.status is not None and look.status.clean:
+                resolved = not still_open(own.path, {}, conflict).paths
+                if resolved and look.status is not None and look.status.clean:
                     own.end_operations()
                     return await self._concluded(own, start, merged)
                 await self._hold(own, start, other, merged)

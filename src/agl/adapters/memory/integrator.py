@@ -73,7 +73,7 @@ class MemoryIntegrator(Integrator):
     ) -> Merged | Conflict | NothingToMerge:
         state = await tree.state()
         if state.attached and self._is_merge(state.head, start, other):
-            if state.clean:
+            if state.clean and not (await self.unresolved(tree, conflict)).paths:
                 return Merged(state.head)
             await self.hold(tree, start, other, state.head)
         elif not await self.is_held(tree, start, other):
@@ -88,12 +88,7 @@ class MemoryIntegrator(Integrator):
         merging = self._repository.merging(tree.path)
         unmerged = merging.unmerged if merging is not None else frozenset[str]()
         return Conflict(
-            tuple(
-                one
-                for one in conflict.paths
-                if one.path in unmerged
-                and (_digest(tree.path / one.path) == one.left or _marked(tree.path / one.path))
-            )
+            tuple(one for one in conflict.paths if _is_open(tree.path, one, one.path in unmerged))
         )
 
     async def hold(self, tree: Workspace, start: str, other: str, merged: str) -> None:
@@ -119,6 +114,11 @@ class MemoryIntegrator(Integrator):
             raise UpstreamError(f"{ours} and {theirs} have no commit in common")
         older = {parent for one in shared for parent in repository.commits[one].parents}
         return repository.files(next(one for one in shared if one not in older))
+
+
+def _is_open(tree: Path, one: ConflictedPath, unmerged: bool) -> bool:
+    as_left, marked = _digest(tree / one.path) == one.left, _marked(tree / one.path)
+    return (as_left or marked) if unmerged else (as_left and marked)
 
 
 def _digest(file: Path) -> str | None:

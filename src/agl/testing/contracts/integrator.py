@@ -303,7 +303,7 @@ class IntegratorContract:
         two = await parted(repo, writes("here", HERE), _file_for_folder)
         writes("docs/x.ignored", b"mine")(two.tree.path)
         assert (await repo.history.files(await two.merged()))["docs"] == b"a file\n"
-        assert b"mine" in await kept_contents(repo)
+        assert await kept_contents(repo) == {b"mine"}
 
     async def test_nothing_to_merge_moves_nothing(self, repo: TreesUnderTest) -> None:
         two = await parted(repo, _folder_for_file, _nothing)
@@ -430,7 +430,7 @@ class IntegratorContract:
         assert await repo.history.message(merged.head) == "land left"
 
     @pytest.mark.parametrize(
-        "left", [b"<<<<<<< HEAD\nhere\n", b"a\r\n>>>>>>> other\r\nb\r\n", b"<<<<<<<\n"]
+        "left", [b"<<<<<<< HEAD\nhere\n", b"a\r\n>>>>>>> other\r\nb\r\n", b"<<<<<<<\r\n"]
     )
     async def test_a_file_with_a_marker_is_not_resolved(
         self, repo: TreesUnderTest, left: bytes
@@ -461,6 +461,37 @@ class IntegratorContract:
         merged = await two.conclude(conflict)
         assert isinstance(merged, Merged)
         await two.assert_rests_at_a_merge(merged.head, BASE_FILES | {"calc.py": THERE})
+
+    async def test_markers_that_are_only_staged_are_not_resolved(
+        self, repo: TreesUnderTest
+    ) -> None:
+        two = await _conflicting(repo)
+        conflict = await two.conflict()
+        repo.stage_in(two.tree.path, "calc.py")
+        assert await repo.integrator.unresolved(two.tree, conflict) == conflict
+        assert await two.conclude(conflict) == conflict
+        await two.assert_held()
+
+    async def test_markers_that_are_committed_are_not_resolved(self, repo: TreesUnderTest) -> None:
+        two = await _conflicting(repo)
+        conflict = await two.conflict()
+        repo.commit_in(two.tree.path, "by hand, without a look")
+        assert await two.conclude(conflict) == conflict
+        await two.assert_held()
+        writes("calc.py", b"both")(two.tree.path)
+        merged = await two.conclude(conflict)
+        assert isinstance(merged, Merged)
+        await two.assert_rests_at_a_merge(merged.head, BASE_FILES | {"calc.py": b"both"})
+
+    async def test_a_marker_that_somebody_staged_on_purpose_is_resolved(
+        self, repo: TreesUnderTest
+    ) -> None:
+        two = await _conflicting(repo)
+        conflict = await two.conflict()
+        writes("calc.py", b"<<<<<<< an example\n")(two.tree.path)
+        assert await repo.integrator.unresolved(two.tree, conflict) == conflict
+        repo.stage_in(two.tree.path, "calc.py")
+        assert isinstance(await two.conclude(conflict), Merged)
 
     async def test_a_file_that_was_removed_is_resolved(self, repo: TreesUnderTest) -> None:
         two = await parted(repo, removes("calc.py"), writes("calc.py", THERE))

@@ -10,7 +10,7 @@ from pathlib import Path
 from agl.adapters.memory.repository import MemoryRepository, Merging
 from agl.adapters.memory.trees_merging import merge_files
 from agl.adapters.memory.trees_snapshot import Snapshot, in_the_way, write
-from agl.adapters.memory.trees_workspaces import MemoryWorkspace, refuse_elsewhere
+from agl.adapters.memory.trees_workspaces import MemoryWorkspace
 from agl.ports.errors import StateError, UpstreamError
 from agl.ports.integrator import (
     Conflict,
@@ -94,7 +94,6 @@ class MemoryIntegrator(Integrator):
     async def hold(self, tree: Workspace, start: str, other: str, merged: str) -> None:
         state = await tree.state()
         if state.attached and state.head == merged:
-            refuse_elsewhere(self._repository, tree.scope, tree.path)
             self._repository.hold(tree.path, start, other)
 
     async def is_held(self, tree: Workspace, start: str, other: str) -> bool:

@@ -413,6 +413,14 @@ class IntegratorContract:
         assert not await two.is_held()
         assert b"typed" in await kept_contents(repo)
 
+    async def test_what_came_in_can_be_found_after_a_restore(self, repo: TreesUnderTest) -> None:
+        two = await _conflicting(repo)
+        await two.conflict()
+        child = await repo.provider.open(CHILD, repo.base)
+        repo.reset_in(child.path, repo.base)
+        await two.tree.restore(two.start, KEEPING)
+        assert await can_be_found(repo, two.other)
+
     # unresolved and conclude
 
     async def test_an_edited_file_is_resolved(self, repo: TreesUnderTest) -> None:

@@ -98,6 +98,9 @@ def test_chunks_land_and_an_agent_repairs_what_conflicts(world: World) -> None:
         assert f"  {chunk['id']}  landed  {chunk['title']}\n" in done.err
     check_end(world)
     assert sorted(world.counted()) == ["a", "b", "c", "d", "repair"]
+    subjects = set(world.git("log", "--format=%s", "agl/x").splitlines())
+    assert {chunk["title"] for chunk in CHUNKS} < subjects
+    assert subjects & {"Do a (repair 1)", "Do b (repair 1)"}
 
 
 def test_a_person_resolves_a_conflict_in_the_runs_tree(world: World) -> None:

@@ -59,6 +59,10 @@ class LandingAtWork:
             if served is not None and served.value:
                 self._serve_first(served.entry, served.value)
                 return
+            if served is not None and served.entry.head_before != parent.chain.tip:
+                # The parent went on since this landing was begun, so it begins anew.
+                parent.give_back(asked, served.entry)
+                served = None
             self._entry = self._intent(asked) if served is None else served.entry
             self._stages, self._served = (), 0
             try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from agl.ports.errors import InputError, NotFoundError
 from agl.ports.ids import Scope
 from agl.ports.ledger import Entry, Kind
 from agl.sdk._engine import fingerprints, landings
-from agl.sdk._engine.chain import Chain
+from agl.sdk._engine.chain import NAMED, Chain, called
 from agl.sdk._engine.state import RunState
 
 
@@ -25,8 +26,9 @@ class Cut:
 
 
 def find_cuts(run: RunState, base: str, again: str) -> tuple[Cut, ...]:
-    """The cut that `[NAMESPACE/]NAME[#n]` asks for, and one in each scope above it that a landing
-    carried the step on to. `base` is where the run began.
+    """The cut that `[NAMESPACE/]NAME[#n]` asks for, last; before it one in each scope below, from
+    what began there once the step was recorded, and one in each scope above that a landing carried
+    it on to. `base` is where the run began.
 
     Raises:
         InputError, NotFoundError
@@ -41,7 +43,7 @@ def find_cuts(run: RunState, base: str, again: str) -> tuple[Cut, ...]:
         name = path.removeprefix(prefix)
         cut = _cut(run, base, scope, name, count)
         if cut is not None:
-            return (cut, *_carried_on(run, base, cut))
+            return (*_below(run, base, cut), *reversed(_carried_on(run, base, cut)), cut)
     raise NotFoundError(
         f"no step {again!r} is recorded in run {run.root.label!r};"
         f" `agl show {run.root.label}` lists them"
@@ -87,6 +89,28 @@ def _cut(run: RunState, base: str, scope: Scope, name: str, nth: int) -> Cut | N
         return Cut(scope, name, nth, cut_from)
     cut_from = chain.forget_from(name, nth)
     return None if cut_from is None else Cut(scope, name, nth, cut_from, forgets=True)
+
+
+def _below(run: RunState, base: str, cut: Cut) -> tuple[Cut, ...]:
+    """The cuts in the scopes below, which may have been told what the step said."""
+    if cut.forgets:
+        return ()
+    epoch = max(one.epoch for one in run.recorded[cut.scope])
+    chain = _chain(run, base, cut.scope, epoch)
+    at = chain.cut_from(cut.name, cut.nth)
+    recorded = [one.finished for one in chain.live if one.number == at]
+    found, depth = [], len(cut.scope.path)
+    for scope in run.recorded if recorded else ():
+        if len(scope.path) == depth or scope.path[:depth] != cut.scope.path:
+            continue
+        names: Counter[str] = Counter()
+        for entry in _chain(run, base, scope, epoch).live:
+            name = called(entry.kind, entry.name)
+            names[name] += entry.kind in NAMED
+            if entry.kind in NAMED and entry.started >= recorded[0]:
+                found.append(_cut(run, base, scope, name, names[name]))
+                break
+    return tuple(one for one in found if one is not None)
 
 
 def _carried_on(run: RunState, base: str, cut: Cut) -> tuple[Cut, ...]:

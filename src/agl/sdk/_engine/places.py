@@ -7,7 +7,7 @@ import asyncio
 from agl import schema
 from agl.ports.errors import InputError
 from agl.ports.ids import Namespace, Scope, collision_key
-from agl.ports.ledger import Kind
+from agl.ports.ledger import Entry, Kind
 from agl.sdk._engine import fingerprints
 from agl.sdk._engine.chain import Chain
 from agl.sdk._engine.scope import Asked, ScopeState
@@ -107,7 +107,20 @@ class Place:
             start = served.value
         run.emit("child_started", self.scope, name, start=start, replayed=served is not None)
         entries = run.recorded.get(self.scope, ())
-        return ScopeState(run, self.scope, start, Chain(start, run.epoch.number, entries, run.gone))
+        gone = run.gone | _merged_from_elsewhere(entries, parent)
+        return ScopeState(run, self.scope, start, Chain(start, run.epoch.number, entries, gone))
+
+
+def _merged_from_elsewhere(entries: tuple[Entry, ...], parent: ScopeState) -> frozenset[str]:
+    """The commits of this epoch that hold a head of the parent that is off the parent's chain."""
+    return frozenset(
+        one.head_after
+        for one in entries
+        if one.merged is not None
+        and one.epoch == parent.run.epoch.number
+        and one.head_after != one.head_before
+        and not parent.chain.holds(one.merged)
+    )
 
 
 def _start_of(value: object, gone: frozenset[str]) -> str:

@@ -42,7 +42,7 @@ class Attempt:
         self._written: Entry | None = None
         self._merged: str | None = None
         self._conflict = Conflict(())
-        self._idle_before: Mapping[str, str] = {}
+        self._idle_before: Mapping[str, tuple[str, int]] = {}
 
     async def run(self) -> object:
         scope, services = self._scope, self._run.services
@@ -173,7 +173,10 @@ class Attempt:
         else:
             self._run.note_kept(self._scope.scope, await tree.restore(start, keeping))
         after = await self._run.services.guards.read(tuple(self._idle_before))
-        idle = dict(self._idle_before.items() & self._idle().items())
+        now = self._idle()
+        idle = {
+            branch: seen[0] for branch, seen in self._idle_before.items() if now.get(branch) == seen
+        }
         findings = watch.compare(before, after, idle, tuple(self._run.at_work.values()))
         entry = self._written = self._scope.write(
             self._asked,
@@ -204,10 +207,11 @@ class Attempt:
         if findings.breach is not None:
             raise findings.breach
 
-    def _idle(self) -> Mapping[str, str]:
-        """The branches of this run's other scopes that no step works on, with their heads."""
+    def _idle(self) -> Mapping[str, tuple[str, int]]:
+        """The branches of this run's other scopes that nothing works on, with their heads and how
+        often their turns were taken."""
         return {
-            scope.branch: state.chain.tip
+            scope.branch: (state.chain.tip, state.turn.count)
             for scope, state in self._run.scopes.items()
             if state is not self._scope and not state.turn.locked()
         }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from agl.ports.errors import StateError, UpstreamError
 from agl.ports.ids import Scope
@@ -56,6 +56,17 @@ class Served(Generic[T]):
     value: T
 
 
+class Turn(asyncio.Lock):
+    """The turn in one scope's tree; `count` says how often it was taken."""
+
+    count = 0
+
+    async def acquire(self) -> Literal[True]:
+        await super().acquire()
+        self.count += 1
+        return True
+
+
 class ScopeState:
     """A scope's chain, and the one tree that its steps take turns in."""
 
@@ -63,7 +74,7 @@ class ScopeState:
         self.run = run
         self.scope = scope
         self.chain = chain
-        self.turn = asyncio.Lock()
+        self.turn = Turn()
         self.base = base
         self.lease = Lease()
         self.activity: str | None = None

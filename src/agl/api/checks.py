@@ -56,12 +56,13 @@ async def refuse_foreign_commits(
 
 def was_at_work(ledger: Ledger, entries: tuple[Entry, ...]) -> bool:
     """Whether a landing in the run's own tree is not settled, or an attempt of a step there was cut
-    off after the last entry that took its turn. Answers and records take none, so they say nothing
-    about the tree."""
-    if any(one.kind is Kind.LANDING and not landings.is_settled(one) for one in entries):
+    off after the last entry that took its turn. Answers, records and children's starts take none,
+    so they say nothing about the tree."""
+    turns = [one for one in entries if one.kind in ON_CHAIN - {Kind.CHILD}]
+    if turns and turns[-1].kind is Kind.LANDING and not landings.is_settled(turns[-1]):
         return True
     recorded = {attempt for entry in entries for attempt in entry.attempts}
-    last = max((entry.number for entry in entries if entry.kind in ON_CHAIN), default=0)
+    last = turns[-1].number if turns else 0
     return any(
         one.attempt not in recorded and one.begun > last and not one.namespace
         for one in ledger.spendings()

@@ -9,63 +9,64 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from random import Random
 from types import ModuleType, NoneType
-from typing import Any
+from typing import Any, TypeVar
 
 from agl.adapters.memory.locks import MemoryLocks
 from agl.adapters.memory.processes import MemoryProcesses
 from agl.adapters.memory.store import MemoryStore
 from agl.api import runs
 from agl.api.endings import Report
-from agl.ports.agents import AgentEvent, AgentOutcome, AgentRunner, AgentTask
-from agl.ports.clock import Clock
-from agl.ports.errors import AglError, NeedsAnswer, NotFoundError, Overloaded
-from agl.ports.event_log import EventLog
-from agl.ports.events import Event
-from agl.ports.guards import Guards, Reading
-from agl.ports.history import History
-from agl.ports.ids import Label, ProjectName, Scope
-from agl.ports.integrator import Conflict, Integrator, Merged, NothingToMerge
-from agl.ports.kept import Kept
-from agl.ports.models import Capability, ModelId
-from agl.ports.processes import Marker
-from agl.ports.store import Address, Document, Store
-from agl.ports.terminal import Answer, Screen, Terminal, TextInput, Typed
-from agl.ports.verifier import Verdict, Verifier
-from agl.ports.workspace import (
-    Cleared,
-    Keeping,
-    KeptItem,
-    TreeState,
-    Workspace,
-    WorkspaceProvider,
-)
+from agl.ports.agents import AgentTask
+from agl.ports.errors import InputError, NotFoundError, Overloaded, StateError
+from agl.ports.ids import Label, Namespace, ProjectName, Scope
+from agl.ports.models import ModelId
+from agl.ports.store import Address, Document
+from agl.ports.terminal import Screen, TextInput
 from agl.sdk._engine.asking import prompt_of
 from agl.sdk._engine.services import Services
+from agl.sdk.landing import Landing
 from agl.sdk.roles import Role
-from agl.sdk.run import Run
+from agl.sdk.run import Child, Run
 from agl.sdk.tools import reporting_tool
 from agl.sdk.workflows import Workflow
+from engine.light import (
+    BUILD,
+    JumpingLoop,
+    Killed,
+    LightAgent,
+    LightGuards,
+    LightHistory,
+    LightIntegrator,
+    LightRepository,
+    LightTerminal,
+    LightVerifier,
+    LightWorkspaces,
+    MortalStore,
+    NoLog,
+    NothingListed,
+    TickingClock,
+    Tree,
+)
 
-Tree = tuple[int, ...]
+T = TypeVar("T")
+
 Key = tuple[str, str, str]
 """What is asked: its kind, its own words, and its inputs."""
 
 PROJECT, LABEL = ProjectName("light"), Label("run")
+ROOT = Scope(PROJECT, LABEL)
 MODULE = "any_order_flow"
 MODEL = ModelId("light", "model")
-
-
-class Killed(BaseException):
-    """The death of the process. Once dead, it writes and does nothing more."""
+ON_CHAIN = ("step", "verify", "child", "landing")
+SETTLED = ("landed", "nothing", "aborted", "released")
 
 
 # Programs: what stands for a workflow.
@@ -74,27 +75,50 @@ class Killed(BaseException):
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """One call. Kinds of step: `write` commits, `tell` commits and reports, `look` throws away and
-    reports, `idle` may commit, changes nothing and reports. `takes`: the last value is an input."""
+    reports, `idle` may commit, changes nothing and reports, `repair` merges the parent in and
+    commits. `takes`: the last value is an input. `touch`: the file that the result changes, "red"
+    to break the build, or nothing."""
 
     kind: str
     name: str = "s"
     text: int = 0
     takes: bool = False
+    touch: str = ""
 
 
-Item = Leaf | tuple[tuple[Leaf, ...], ...]
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A child and what it does. `end`: it is never landed (`leave`), or landed, and where that
+    meets a conflict or a red build, a `person` or a `repair` settles it, or it is given up
+    (`abort`), or nobody settles it (`forget`)."""
+
+    name: str
+    body: Program
+    end: str = "abort"
+    based: bool = False
+
+
+Item = Leaf | Nest | tuple[tuple[Leaf | Nest, ...], ...]
 Program = tuple[Item, ...]
-STEPS = ("write", "tell", "look", "idle")
-WRITES = ("write", "tell")
+STEPS = ("write", "tell", "look", "idle", "repair")
 
 
 def leaves(program: Program) -> Iterator[Leaf]:
     for item in program:
         if isinstance(item, Leaf):
             yield item
+        elif isinstance(item, Nest):
+            yield from leaves(item.body)
         else:
             for branch in item:
-                yield from branch
+                yield from leaves(branch)
+
+
+def has_children(program: Program) -> bool:
+    return any(
+        isinstance(item, Nest) or (isinstance(item, tuple) and any(map(has_children, item)))
+        for item in program
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +140,39 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A call as its task makes it. `given`: for a verdict, the tree that the task was last handed.
-    Repeats of equal ones are counted."""
+    """A call as its task makes it. `given`: for a verdict, the head that the task was last handed,
+    None before any. Repeats of equal ones are counted."""
 
     key: Key
-    given: Tree | None
+    given: str | None
+    scope: Scope = ROOT
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a result is recorded; a later epoch may adopt it and record it once more."""
+@dataclass(slots=True, eq=False)
+class Note:
+    """An entry as it was written; a later epoch may adopt it and write it once more."""
 
+    scope: Scope
+    kind: str
+    name: str
     epoch: int
     number: int
-    given: Tree | None
+    ordinal: int
+    given: str | None
+    merged: str | None
+    before: str
+    after: str
+    start: str | None = None
+    ran: Ran | None = None
+    stages: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def called(self) -> str:
+        return f"{self.name}/" if self.kind == "landing" else self.name
+
+    @property
+    def is_settled(self) -> bool:
+        return bool(self.stages) and self.stages[-1]["state"] in SETTLED
 
 
 @dataclass(slots=True, eq=False)
@@ -137,35 +180,42 @@ class Ran:
     """Something that was run: its result, what was asked, and the tree it began on."""
 
     result: int
+    scope: Scope
     key: Key
     name: str
     ordinal: int
     start: Tree
     writes: bool
-    places: list[Place] = field(default_factory=list)
-
-    @property
-    def end(self) -> Tree:
-        return (*self.start, self.result) if self.writes else self.start
+    end: Tree = ()
+    places: list[Note] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What `--again` wrote: all that is numbered from `first` on is out of use, and from the nth
-    step of that name on nothing older is adopted."""
+    """What `--again` wrote: all of the scope that is numbered from `first` on is out of use, and
+    from the nth of that name on nothing older is adopted."""
 
+    scope: Scope
     number: int
     first: int
     name: str
     nth: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """A call that returned to the workflow, and the calls that came before it in its program."""
+    """A call that returned to the workflow, and the calls that came before it in its program. `ran`
+    None: a landing that landed."""
 
-    ran: Ran
+    scope: Scope
+    ran: Ran | None
+    start: Tree
+    end: Tree
     before: tuple[Call, ...]
+
+    @property
+    def is_on_tree(self) -> bool:
+        return self.ran is None or self.ran.key[0] not in ("ask", "record")
 
 
 @dataclass(slots=True)
@@ -174,7 +224,6 @@ class At:
 
     before: tuple[Call, ...] = ()
     last: int = 0
-    given: Tree = ()
 
 
 class World:
@@ -189,12 +238,14 @@ class World:
         self.source: str | None = None
         self.wrong: list[str] = []
         self.lost: set[int] = set()
-        self.ran: dict[Key, list[Ran]] = defaultdict(list)
+        self.green: set[str] = set()
+        self.ran: dict[tuple[Scope, Key], list[Ran]] = defaultdict(list)
         self.by_result: dict[int, Ran] = {}
         self.by_attempt: dict[str, Ran] = {}
+        self.notes: dict[Scope, dict[int, Note]] = defaultdict(dict)
         self.cuts: list[Cut] = []
         self.last: Process | None = None
-        self._modules = 0
+        self.seen: Counter[str] = Counter()
 
     def must(self, holds: bool, claim: str) -> None:
         if not holds:
@@ -204,52 +255,113 @@ class World:
     def every(self) -> Iterator[Ran]:
         return iter(self.by_result.values())
 
-    def in_use(self, ran: Ran) -> list[Place]:
-        """Where the result is recorded and neither cut away nor lost."""
-        if ran.result in self.lost:
-            return []
-        if ran.key[0] in ("ask", "record"):
-            return ran.places
-        return [
-            place
-            for place in ran.places
-            if not any(cut.first <= place.number < cut.number for cut in self.cuts)
-        ]
+    # What counts.
 
-    def may_adopt(self, ran: Ran, last: int) -> bool:
+    def is_cut(self, note: Note) -> bool:
+        return any(
+            cut.scope == note.scope and cut.first <= note.number < cut.number for cut in self.cuts
+        )
+
+    def counts(self, note: Note) -> bool:
+        """Whether what is recorded is neither cut away nor lost."""
+        lost = note.ran is not None and note.ran.result in self.lost
+        return not lost and not self.is_cut(note)
+
+    def live(self, scope: Scope) -> list[Note]:
+        """What this epoch holds of the scope, along its one line of commits."""
+        base = self.base(scope)
+        heads, found = {base}, []
+        for number in sorted(self.notes[scope]):
+            note = self.notes[scope][number]
+            if (
+                note.kind in ON_CHAIN
+                and note.epoch == self.epoch
+                and note.before in heads
+                and self.counts(note)
+                and (note.merged is None or note.merged in self.heads(scope.parent))
+            ):
+                found.append(note)
+                heads.add(note.after)
+        return found
+
+    def base(self, scope: Scope) -> str | None:
+        """Where the scope starts; None for a child that this epoch has not begun."""
+        if not scope.path:
+            return self.repo.base
+        begun = [
+            note
+            for note in self.live(scope.parent)
+            if note.kind == "child" and note.name == scope.path[-1]
+        ]
+        return begun[-1].start if begun else None
+
+    def tip(self, scope: Scope) -> str | None:
+        tip = self.base(scope)
+        for note in self.live(scope):
+            tip = note.after if note.after != note.before else tip
+        return tip
+
+    def heads(self, scope: Scope) -> set[str | None]:
+        return {self.base(scope), *(note.after for note in self.live(scope))}
+
+    def may_adopt(self, note: Note, last: int = sys.maxsize) -> bool:
         """Whether this epoch may go on with what an older one recorded, `last` being the number of
         the last entry of the chain that it would go on from."""
-        chain = [
-            one.name
-            for one in self.every
-            for place in self.in_use(one)
-            if one.key[0] == "step" and place.epoch == self.epoch and place.number <= last
+        named = [
+            one.called
+            for one in self.notes[note.scope].values()
+            if one.kind in ("step", "verify", "landing")
+            and one.epoch == self.epoch
+            and one.number <= last
+            and self.counts(one)
         ]
-        next_one = [ran.name] if ran.key[0] == "step" else []
+        named += [note.called] if note.kind != "child" else []
         after = max(
-            (cut.number for cut in self.cuts if (chain + next_one).count(cut.name) >= cut.nth),
+            (
+                cut.number
+                for cut in self.cuts
+                if cut.scope == note.scope and named.count(cut.name) >= cut.nth
+            ),
             default=0,
         )
-        return any(place.epoch < self.epoch and place.number > after for place in self.in_use(ran))
+        return note.epoch < self.epoch and note.number > after and self.counts(note)
 
-    def begin(self, process: Process, name: str, *, writes: bool = False) -> Ran:
+    def _is_served(self, ran: Ran, given: str | None) -> bool:
+        live = self.live(ran.scope)
+        return any(note in live and note.given == given for note in ran.places)
+
+    def _is_adoptable(self, ran: Ran) -> bool:
+        return any(
+            note.before == self.tip(ran.scope)
+            and (note.merged is None or note.merged == self.tip(ran.scope.parent))
+            and self.may_adopt(note)
+            for note in ran.places
+        )
+
+    def resolved(self, asked: Asked) -> Asked:
+        if asked.key[0] == "verify" and asked.given is None:
+            return replace(asked, given=self.base(asked.scope))
+        return asked
+
+    # What is run and served.
+
+    def begin(self, process: Process, name: str, tree: Tree, *, writes: bool = False) -> Ran:
         """Something is run in earnest: nothing recorded may have answered it."""
-        asked = calling.get()
-        key, ordinal = asked.key, process.returned[asked]
-        tree = self.repo.tokens(self.repo.head)
-        for one in self.ran[key]:
-            if one.ordinal != ordinal or not self.in_use(one):
+        asked = self.resolved(calling.get())
+        key, ordinal, scope = asked.key, process.returned[asked], asked.scope
+        for one in self.ran[scope, key]:
+            if one.ordinal != ordinal or one.result in self.lost:
                 continue
             if key[0] in ("ask", "record"):
-                self.must(False, f"{key} was asked again")
+                self.must(not one.places, f"{key} was asked again")
             elif key[0] == "verify" and self._is_outdated(process, one):
                 continue
             elif self._is_served(one, asked.given):
                 self.must(False, f"{key} #{ordinal} is recorded in this epoch and ran again")
-            elif one.start == tree and self.may_adopt(one, sys.maxsize):
+            elif self._is_adoptable(one):
                 self.must(False, f"{key} #{ordinal} is recorded on this very tree and ran again")
-        ran = Ran(len(self.by_result) + 1, key, name, ordinal, tree, writes)
-        self.ran[key].append(ran)
+        ran = Ran(len(self.by_result) + 1, scope, key, name, ordinal, tree, writes, tree)
+        self.ran[scope, key].append(ran)
         self.by_result[ran.result] = ran
         return ran
 
@@ -259,7 +371,7 @@ class World:
         anywhere = key[0] in ("ask", "record")
         fits = [
             one
-            for one in self.ran[key]
+            for one in self.ran[asked.scope, key]
             if one.ordinal == ordinal
             and (one.places if anywhere else self._is_served(one, asked.given))
         ]
@@ -269,19 +381,23 @@ class World:
         return fits[0] if fits else None
 
     def _is_outdated(self, process: Process, verdict: Ran) -> bool:
-        """Whether a step that this process ran moved the tree after the verdict was recorded; it
-        may then be asked for anew."""
-        last = max(place.number for place in verdict.places)
+        """Whether this process moved the tree after the verdict was recorded; it may then be asked
+        for anew."""
+        last = max((place.number for place in verdict.places), default=0)
+        return any(number > last for number in process.moves[verdict.scope])
+
+    def is_landing(self, tree: str) -> bool:
+        """Whether a landing of this epoch in that tree is not settled."""
         return any(
-            one.writes and any(place.number > last for place in one.places)
-            for one in process.executed
+            note.kind == "landing" and note.epoch == self.epoch and not note.is_settled
+            for scope, notes in self.notes.items()
+            if scope.tree == tree
+            for note in notes.values()
         )
 
-    def _is_served(self, ran: Ran, given: Tree | None) -> bool:
-        here = (self.epoch, given)
-        return any((place.epoch, place.given) == here for place in self.in_use(ran))
+    # What is written.
 
-    def note(self, address: Address, document: Document) -> None:
+    def note(self, process: Process, address: Address, document: Document) -> None:
         """A document was written."""
         if address[-2] == "epochs":
             number, source = document["number"], str(document["source"])
@@ -291,43 +407,133 @@ class World:
                 self.must(source != self.source, f"epoch {number} has the source of the last one")
             self.epoch, self.source = number, source
         elif "fingerprint" in document:
-            self._note_entry(document)
+            scope, parts = ROOT, address[4:]
+            while parts[0] == "worktrees":
+                scope, parts = scope.child(Namespace(parts[1])), parts[2:]
+            self._note_entry(process, scope, document)
 
-    def _note_entry(self, document: Document) -> None:
+    def _note_entry(self, process: Process, scope: Scope, document: Any) -> None:
         kind, value, number = document["kind"], document["value"], document["number"]
-        assert isinstance(number, int)
         if kind == "cut":
-            assert isinstance(value, dict)
             name, nth = value["step"], value["nth"]
-            first = self.nth_steps(name, nth).get(self.epoch, number)
-            self.cuts.append(Cut(number, first, name, nth))
+            first = document["cut_from"]
+            if not scope.path:
+                expected = self.nth_of(scope, name, nth).get(self.epoch, number)
+                self.must(first == expected, f"--again cuts from {first}, not {expected}")
+            self.cuts.append(Cut(scope, number, first, name, nth))
             return
+        note = Note(
+            scope,
+            kind,
+            document["name"],
+            document["epoch"],
+            number,
+            document["ordinal"],
+            document["given"] if kind == "landing" else None,
+            document["merged"],
+            document["head_before"],
+            document["head_after"],
+        )
+        self.seen[kind] += 1
+        old = self.notes[scope].get(number)
+        if kind in ON_CHAIN and old is None:
+            here = self.tip(scope)
+            self.must(note.before == here, f"{kind} {note.name!r} began off the tip {here}")
+        if kind == "landing":
+            note.stages = value["stages"]
+            self._note_landing(process, note, old, document["copy_of"])
+        elif kind == "child":
+            note.start = value["start"]
+        else:
+            self._note_ran(note, document)
+        self.notes[scope][number] = note
+        if note.after != note.before:
+            process.moves[scope].append(number)
+
+    def _note_ran(self, note: Note, document: Any) -> None:
+        kind, value = note.kind, document["value"]
         if kind == "step":
-            assert isinstance(document["attempts"], list)
             ran = self.by_attempt[document["attempts"][0]]
         elif kind == "verify":
-            assert isinstance(value, dict)
             ran = self.by_result[int(value["tail"])]
         elif kind == "ask":
-            assert isinstance(value, dict)
             ran = self.by_result[int(value["typed"])]
         else:
-            assert isinstance(value, int)
             ran = self.by_result[value]
+        for one in ran.places:
+            twice = one.epoch == note.epoch and one in self.live(note.scope)
+            self.must(not twice, f"{ran.key} was recorded twice in one epoch")
         if ran.places:
-            self.must(self.may_adopt(ran, number), f"{ran.key} was adopted in spite of a cut")
-        ran.places.append(Place(self.epoch, number, calling.get().given))
+            self.seen["adopted"] += 1
+            adopted = any(self.may_adopt(one, note.number) for one in ran.places)
+            self.must(adopted, f"{ran.key} was adopted in spite of a cut")
+        if kind == "step":
+            before, after = self.repo.tokens(note.before), self.repo.tokens(note.after)
+            more = set(after) - set(before)
+            if note.merged is not None:
+                more -= set(self.repo.tokens(note.merged))
+            fits = more == ({ran.result} if ran.writes else set())
+            self.must(fits and after[: len(before)] == before, f"{ran.key} committed {more}")
+            ran.end = after
+        asked = self.resolved(calling.get())
+        note.given, note.ran = asked.given, ran
+        ran.places.append(note)
 
-    def nth_steps(self, name: str, nth: int) -> dict[int, int]:
-        """For each epoch, the number of its nth step of that name that is in use."""
+    def _note_landing(
+        self, process: Process, note: Note, old: Note | None, copy_of: int | None
+    ) -> None:
+        """The laws of one landing: it goes on from what it was, nothing follows once it is settled,
+        and what is said to have landed has, on the tip, and passed the gate."""
+        what = f"landing of {note.name!r}"
+        child = note.scope.child(Namespace(note.name))
+        states = [stage["state"] for stage in note.stages]
+        if states:
+            self.seen[states[-1]] += 1
+        if old is not None:
+            self.must(note.stages[: len(old.stages)] == old.stages, f"the {what} lost a stage")
+            self.must(not old.is_settled, f"{states[-1]} came after the {what} was settled")
+        else:
+            for other in self.live(note.scope):
+                if (
+                    other.kind == "landing"
+                    and (other.name, other.given, other.ordinal)
+                    == (note.name, note.given, note.ordinal)
+                    and other.stages
+                ):
+                    moved = other.stages[-1]["child"] != self.tip(child) and process.moves[child]
+                    self.must(bool(moved), f"the {what} is recorded in this epoch and begun again")
+        if copy_of is not None and old is None:
+            older = self.notes[note.scope][copy_of]
+            self.seen["adopted landing"] += 1
+            self.must(self.may_adopt(older), f"the {what} was adopted in spite of a cut")
+            fits = note.stages[0]["child"] == self.tip(child)
+            self.must(fits, f"the {what} was adopted, and the child is elsewhere")
+        if not note.stages:
+            return
+        last = note.stages[-1]
+        head, came = last["head"], last["child"]
+        if last["state"] == "landed":
+            parents = self.repo.commits[head].parents
+            self.must(parents == (note.before, came), f"the {what} is a merge of {parents}")
+            self.must(head in self.green, f"the {what} passed no gate")
+            self.must(note.after == head, f"the {what} did not move its parent")
+            if old is not None:
+                self.must(self.tip(note.scope) == note.before, f"the {what} is beside the tip")
+        elif last["state"] == "nothing":
+            self.must(self.repo.contains(note.before, came), f"the {what} had something to land")
+
+    def nth_of(self, scope: Scope, name: str, nth: int) -> dict[int, int]:
+        """For each epoch, the number of its nth step, verdict or landing of that name."""
         numbers: dict[int, list[int]] = defaultdict(list)
-        for ran in self.every:
-            if ran.key[0] == "step" and ran.name == name:
-                for place in self.in_use(ran):
-                    numbers[place.epoch].append(place.number)
-        return {
-            epoch: sorted(found)[nth - 1] for epoch, found in numbers.items() if len(found) >= nth
-        }
+        live = self.live(scope)
+        for number, note in sorted(self.notes[scope].items()):
+            if (
+                note.kind in ("step", "verify", "landing")
+                and note.called == name
+                and (note in live or (note.epoch != self.epoch and self.counts(note)))
+            ):
+                numbers[note.epoch].append(number)
+        return {epoch: found[nth - 1] for epoch, found in numbers.items() if len(found) >= nth}
 
     # Processes.
 
@@ -341,26 +547,32 @@ class World:
             services = process.services()
             begun = self.store.read(("projects", PROJECT, "runs", LABEL, "run")) is not None
             again = f"{stage.again[0]}#{stage.again[1]}" if stage.again and begun else None
-            there = bool(stage.again and self.nth_steps(*stage.again))
+            in_child = again is not None and "/" in again.rstrip("/#0123456789")
+            there = bool(stage.again and self.nth_of(ROOT, *stage.again))
             try:
                 if begun:
                     work = runs.resume(services, lambda _: loaded, LABEL, again=again)
                 else:
                     work = runs.run(services, loaded, LABEL, None)
-                report = asyncio.run(work)
+                with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+                    report = runner.run(asyncio.wait_for(work, 600))
             except NotFoundError:
                 self.must(not there, f"--again {again} was refused")
+                return None
+            except TimeoutError:
+                self.must(False, "the run hangs")
                 return None
             except BaseException as error:
                 if not process.dead:
                     raise
                 self.must(_is_death(error), f"dead, and then {error!r}")
                 return None
-        self.must(there or again is None, f"--again {again} was taken")
+        self.must(there or again is None or in_child, f"--again {again} was taken")
         self.must(all(ran.places for ran in process.endings), "an ending was left half done")
         if report.outcome == "finished":
             if not report.message.startswith("finished already"):
                 self.last = process
+                self._check_children(process, report)
             assert self.last is not None
             self._check(self.last, report)
         elif stage.faults != "raised" and not stage.failing:
@@ -373,25 +585,80 @@ class World:
         tip = self.repo.branches[report.branch]
         tree = self.repo.tokens(tip)
         self.must(tip == report.head, "the branch is not where the report says")
-        self.must(not self.repo.dirty, "the tree is not clean at the end")
-        calls = process.calls
-        asked = Counter(leaf.kind in STEPS for leaf in leaves(process.program))
-        self.must(sum(asked.values()) == len(calls), "the program was not walked")
-        written = [call.ran.result for call in calls if call.ran.writes]
-        self.must(sorted(tree) == sorted(written), f"{tree} holds other results than {written}")
-        for call in calls:
-            ran = call.ran
-            if ran.key[0] in ("ask", "record"):
-                continue
-            self.must(tree[: len(ran.end)] == ran.end, f"{ran.key} ran on {ran.start}, not {tree}")
-            for earlier in call.before:
-                one = earlier.ran
-                if one.key[0] not in ("ask", "record"):
-                    self.must(
-                        ran.start[: len(one.end)] == one.end, f"{ran.key} ran before {one.key}"
-                    )
+        self.must(self.repo.trees["_base"].is_clean, "the tree is not clean at the end")
+        if not has_children(process.program):
+            asked = sum(1 for _ in leaves(process.program))
+            self.must(asked == len(process.calls), "the program was not walked")
+        written = process.contents[ROOT]
+        landed = set(tree) - self.repo.typed - self._other_children(process)
+        self.must(landed == written, f"{tree} is in the tree, and not {sorted(written)}")
+        self.must(len(set(tree)) == len(tree), f"{tree} has a result twice")
+        for call in process.calls:
+            self._check_call(process, call)
         lost = self.repo.written - self.repo.reachable()
         self.must(not lost, f"{lost} cannot be found again")
+
+    def _other_children(self, process: Process) -> set[int]:
+        """What may stay in spite of a cut in a child: what its siblings had made of it."""
+        if not any(cut.scope.path for cut in self.cuts):
+            return set()
+        called = {call.ran.result for call in process.calls if call.ran is not None}
+        made = {
+            note.ran.result
+            for scope in self.notes
+            if scope.path
+            for note in self.live(scope)
+            if note.ran is not None
+        }
+        return made - called
+
+    def _check_call(self, process: Process, call: Call) -> None:
+        if not call.is_on_tree:
+            return
+        what = call.ran.key if call.ran else "a landing"
+        tip = self.tip(call.scope)
+        final = self.repo.tokens(tip) if tip is not None else ()
+        self.must(final[: len(call.end)] == call.end, f"{what} ended on {call.end}, not {final}")
+        earlier = [one for one in call.before if one.is_on_tree]
+        entered = process.entered.get(call.scope, ())
+        for one in earlier:
+            if one.scope == call.scope or (
+                call.scope.path and one.scope == call.scope.parent and one in entered
+            ):
+                behind = call.start[: len(one.end)] == one.end
+                before = one.ran.key if one.ran else "a landing"
+                self.must(behind, f"{what} ran before {before}")
+
+    def _check_children(self, process: Process, report: Report) -> None:
+        """Each child has landed, once, or is said not to have."""
+        open_ones = []
+        for scope in process.walked:
+            contents, tip = process.contents[scope], self.tip(scope)
+            assert tip is not None
+            above = self.tip(scope.parent)
+            assert above is not None
+            mine = set(self.repo.tokens(tip)) - self.repo.typed
+            rest = mine - contents - set(self.repo.tokens(above)) - self._other_children(process)
+            name = "/".join(scope.path)
+            self.must(contents <= mine, f"{name!r} lost {contents - mine}")
+            self.must(not rest, f"{name!r} holds {rest}, which this program did not make there")
+            if not contents <= process.contents[scope.parent]:
+                open_ones.append(name)
+            landed = Counter(
+                note.stages[-1]["child"]
+                for note in self.live(scope.parent)
+                if note.kind == "landing" and note.name == scope.path[-1] and note.stages
+                if note.stages[-1]["state"] == "landed"
+            )
+            self.must(max(landed.values(), default=1) == 1, f"{name!r} landed twice")
+        self.must(
+            report.unlanded == tuple(sorted(open_ones)),
+            f"{report.unlanded} are said not to have landed, and {open_ones} have not",
+        )
+        if open_ones:
+            self.must(report.result == "not_landed", f"the run is said to be {report.result}")
+        elif process.contents[ROOT]:
+            self.must(report.result == "landed", f"the run is said to be {report.result}")
 
     @contextmanager
     def _loaded(self, program: Program, process: Process) -> Iterator[runs.Loaded]:
@@ -433,7 +700,14 @@ class Process:
         self.returned: Counter[Asked] = Counter()
         self.executed: list[Ran] = []
         self.endings: list[Ran] = []
+        self.gates: list[str] = []
         self.nths: list[int] = []
+        self.moves: dict[Scope, list[int]] = defaultdict(list)
+        self.contents: dict[Scope, set[int]] = defaultdict(set)
+        self.walked: set[Scope] = set()
+        self.entered: dict[Scope, tuple[Call, ...]] = {}
+        self.forgotten: dict[Scope, list[Landing]] = defaultdict(list)
+        self._parents: dict[Run[None], Run[None]] = {}
         self._random = Random(stage.seed)
         self._left = stage.kill
         self._faults_left = 3 if stage.faults else 0
@@ -442,7 +716,7 @@ class Process:
         repo = self.world.repo
         return Services(
             project=PROJECT,
-            build="build",
+            build=BUILD,
             build_timeout_s=1.0,
             marker_root="light",
             checkout=None,
@@ -450,7 +724,7 @@ class Process:
             log=NoLog(),
             locks=MemoryLocks(),
             workspaces=LightWorkspaces(self),
-            integrator=NoIntegrator(),
+            integrator=LightIntegrator(self),
             history=LightHistory(repo),
             kept=NothingListed(),
             guards=LightGuards(self),
@@ -487,26 +761,59 @@ class Process:
         return False
 
     def begin(self, name: str, *, writes: bool = False) -> Ran:
-        ran = self.world.begin(self, name, writes=writes)
+        repo = self.world.repo
+        here = repo.trees.get(calling.get().scope.tree)
+        tree = repo.tokens(repo.head(here)) if here else ()
+        ran = self.world.begin(self, name, tree, writes=writes)
         self.executed.append(ran)
         return ran
 
-    async def call(self, run: Run[None], leaf: Leaf, where: str, at: At) -> None:
+    def begin_step(self, task: AgentTask, *, writes: bool) -> Ran:
+        asked, key = calling.get(), ("step", task.instructions, task.prompt)
+        fits = (key, task.scope) == (asked.key, asked.scope)
+        self.world.must(fits, f"{key} was run for {asked}")
+        ran = self.begin(task.step, writes=writes)
+        self.nths.append(task.nth)
+        assert task.marker.attempt is not None
+        self.world.by_attempt[task.marker.attempt] = ran
+        return ran
+
+    def touch(self, result: int, words: str) -> None:
+        """What the result of a step with these words does to other results."""
+        repo = self.world.repo
+        _, _, touched = words.partition("!")
+        if "/repair/" in words:
+            repo.mending.add(result)
+        elif touched.startswith("red"):
+            repo.red.add(result)
+        elif touched:
+            repo.files[result] = touched[0]
+
+    def ends(self, scope: Scope) -> None:
+        """A step of that scope has come to its ending."""
+        steps = [ran for ran in self.executed if (ran.key[0], ran.scope) == ("step", scope)]
+        self.endings.append(steps[-1])
+
+    async def call(
+        self, run: Run[None], leaf: Leaf, where: str, at: At, scope: Scope = ROOT
+    ) -> None:
         """One call of the workflow, as the task at `at` makes it in branch `where`."""
         await self.pause()
-        words = f"{leaf.name}/{leaf.kind}/{leaf.text}{where}"
+        touch = f"!{leaf.touch}" if leaf.touch else ""
+        words = f"{leaf.name}/{leaf.kind}/{leaf.text}{touch}{where}"
         inputs = {"prior": at.last} if leaf.takes and leaf.kind not in ("verify", "ask") else {}
         kind = "step" if leaf.kind in STEPS else leaf.kind
         key = (kind, words, prompt_of(inputs))
-        asked = Asked(key, at.given if kind == "verify" else None)
-        calling.set(asked)
+        asked = Asked(key, seen(run) if kind == "verify" else None, scope)
         while True:
+            calling.set(asked)
             try:
-                value = await self._ask(run, leaf, words, inputs)
+                value = await self.patient(scope, lambda: self._ask(run, leaf, words, inputs))
                 break
             except Overloaded:
                 if self.stage.faults != "caught":
                     raise
+        asked = self.world.resolved(asked)
         ran = self.world.served(self, asked)
         self.returned[asked] += 1
         if ran is None:
@@ -516,14 +823,23 @@ class Process:
             unseen = {
                 call.ran.result
                 for call in at.before
-                if call.ran in self.executed and call.ran.writes
+                if call.ran is not None
+                and call.scope == scope
+                and call.ran in self.executed
+                and call.ran.writes
             } - set(ran.start)
             self.world.must(not unseen, f"{key} was answered without {unseen}, just done before")
-        self.calls.append(Call(ran, at.before))
-        at.before = (*at.before, self.calls[-1])
-        at.last = at.last if value is None else value
+        if ran.writes:
+            self.contents[scope].add(ran.result)
         if kind == "step":
-            at.given = ran.end
+            head = self.world.repo.tokens(run.head)
+            self.world.must(head == ran.end, f"{key} ended at {ran.end}, and head is {head}")
+        self._returns(at, scope, ran, ran.start, ran.end)
+        at.last = at.last if value is None else value
+
+    def _returns(self, at: At, scope: Scope, ran: Ran | None, start: Tree, end: Tree) -> None:
+        self.calls.append(Call(scope, ran, start, end, at.before))
+        at.before = (*at.before, self.calls[-1])
 
     async def _ask(
         self, run: Run[None], leaf: Leaf, words: str, inputs: dict[str, Any]
@@ -531,6 +847,10 @@ class Process:
         match leaf.kind:
             case "write":
                 await run.step(silent(leaf.name, words), commit="write", **inputs)
+                return None
+            case "repair":
+                role, parent = silent(leaf.name, words), self._parents[run]
+                await run.step(role, commit="repair", merging=parent, **inputs)
                 return None
             case "tell" | "idle":
                 told = await run.step(telling(leaf.name, words), commit="tell", **inputs)
@@ -552,28 +872,122 @@ class Process:
             raise RuntimeError("no fact to be had")
         return ran.result
 
+    # Children.
+
+    async def patient(self, scope: Scope, work: Callable[[], Awaitable[T]]) -> T:
+        """Waits while a landing is held in the scope, and gives up those that were forgotten."""
+        for _ in range(500):
+            try:
+                return await work()
+            except StateError as error:
+                said = str(error)
+                if "waits in the tree" not in said and "cannot land while" not in said:
+                    raise
+                asked = calling.get()
+                if self.forgotten[scope]:
+                    landing = self.forgotten[scope].pop()
+                    if landing.conflicted:
+                        await landing.abort()
+                else:
+                    await asyncio.sleep(0.01)
+                calling.set(asked)
+        raise AssertionError(f"{scope.tree} is held for ever")
+
+    async def nest(self, run: Run[None], nest: Nest, where: str, at: At, scope: Scope) -> None:
+        """A child of the workflow, and its landing."""
+        name = nest.name + where.replace("@", "-")
+        child = run.worktree(name, "c0" if nest.based else None)
+        self._parents[child] = run
+        inner = scope.child(child.namespace)
+        if not nest.based:
+            self.entered.setdefault(inner, at.before)
+        await along(self, child, nest.body, where, at, inner)
+        if nest.end != "leave" or any(True for _ in leaves(nest.body)):
+            self.walked.add(inner)
+        if nest.end == "leave":
+            return
+        while True:
+            try:
+                await self._land(child, nest, where, at, scope)
+                return
+            except Overloaded:
+                if self.stage.faults != "caught":
+                    raise
+
+    async def _land(self, child: Child[None], nest: Nest, where: str, at: At, scope: Scope) -> None:
+        await self.pause()
+        inner = scope.child(child.namespace)
+        asked = Asked(("landing", child.namespace, ""), None, scope)
+        came = frozenset(self.contents[inner])
+        calling.set(asked)
+        landing = await self.patient(scope, child.integrate)
+        tries = 0
+        while landing.conflicted:
+            tries += 1
+            await self.pause()
+            if nest.end == "forget":
+                self.forgotten[scope].append(landing)
+                return
+            if nest.end == "abort" or tries > 8:
+                calling.set(asked)
+                await landing.abort()
+                self.world.must(not landing.landed, f"{asked} was given up and landed")
+                return
+            if nest.end == "person":
+                question = Leaf("ask", "resolve")
+                parent = self._parents[child]
+                await self.call(parent, question, f"{where}~{child.namespace}", at, scope)
+            else:
+                await self.call(child, Leaf("repair", "r"), where, at, inner)
+            came = frozenset(self.contents[inner])
+            calling.set(asked)
+            await landing.retry()
+        tree = self.world.repo.tokens(landing.head)
+        missing = came - set(tree)
+        if landing.landed or landing.nothing:
+            self.world.must(not missing, f"{child.namespace} landed without {missing}")
+        if landing.landed:
+            self.contents[scope] |= came
+            self._returns(at, scope, None, tree, tree)
+
+
+def seen(run: Run[None]) -> str | None:
+    """The head that the calling task was last handed, None in a child that has not begun."""
+    try:
+        return run.head
+    except InputError:
+        return None
+
 
 Walk = Callable[[Process, Run[None]], Awaitable[None]]
 
 
 async def in_order(process: Process, run: Run[None]) -> None:
     """Item after item, the branches of one item side by side."""
+    await along(process, run, process.program, "", At(), ROOT)
 
-    async def along(branch: tuple[Leaf, ...], where: str, at: At) -> None:
-        for leaf in branch:
-            await process.call(run, leaf, where, at)
 
-    at = At()
-    for item in process.program:
+async def along(
+    process: Process,
+    run: Run[None],
+    program: Program | tuple[Leaf | Nest, ...],
+    where: str,
+    at: At,
+    scope: Scope,
+) -> None:
+    for item in program:
         if isinstance(item, Leaf):
-            await process.call(run, item, "", at)
-            continue
-        parts = [At(at.before, at.last, at.given) for _ in item]
-        async with asyncio.TaskGroup() as group:
-            for index, branch in enumerate(item):
-                group.create_task(along(branch, f"@{index}", parts[index]))
-        at.before = tuple(dict.fromkeys(call for part in parts for call in part.before))
-        at.last = parts[0].last
+            await process.call(run, item, where, at, scope)
+        elif isinstance(item, Nest):
+            await process.nest(run, item, where, at, scope)
+        else:
+            parts = [At(at.before, at.last) for _ in item]
+            async with asyncio.TaskGroup() as group:
+                for index, branch in enumerate(item):
+                    here = f"{where}@{index}"
+                    group.create_task(along(process, run, branch, here, parts[index], scope))
+            at.before = tuple(dict.fromkeys(call for part in parts for call in part.before))
+            at.last = parts[0].last
 
 
 @dataclass(frozen=True)
@@ -592,368 +1006,3 @@ def silent(name: str, words: str) -> Role[None]:
 @lru_cache(maxsize=4096)
 def telling(name: str, words: str) -> Role[Told]:
     return Role(name=name, instructions=words, tools=[_tool]).on(MODEL)
-
-
-# The outside world, light.
-
-
-class LightAgent(AgentRunner):
-    """Adds its result to the tree, or litter; commits some itself; fails as the stage says."""
-
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    def capabilities(self, model: ModelId) -> frozenset[Capability]:
-        return frozenset(Capability)
-
-    def files(self, model: ModelId) -> tuple[Path, ...]:
-        return ()
-
-    async def check_ready(self, model: ModelId) -> None:
-        return None
-
-    async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
-        process, world = self._process, self._process.world
-        repo = world.repo
-        await process.pause()
-        asked = ("step", task.instructions, task.prompt)
-        world.must(asked == calling.get().key, f"{asked} was run for {calling.get()}")
-        world.must(repo.attached and not repo.dirty, f"{asked} began in a tree that is not clean")
-        kind = task.instructions.split("/")[1]
-        ran = process.begin(task.step, writes=kind in WRITES)
-        process.nths.append(task.nth)
-        assert task.marker.attempt is not None
-        world.by_attempt[task.marker.attempt] = ran
-        if ran.writes:
-            repo.put(ran.result)
-        elif kind == "look" and process.chance(0.5):
-            repo.put(-ran.result)
-        await process.pause()
-        if ran.writes and process.chance(0.3):
-            repo.commit_here()
-            await process.pause()
-        if process.fails(task.instructions):
-            raise Overloaded("no capacity")
-        for tool in task.tools:
-            await tool.handler({"result": ran.result})
-        await process.pause()
-        return AgentOutcome("", "light")
-
-
-class LightVerifier(Verifier):
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    async def verify(self, tree: Path, command: str, timeout_s: float, marker: Marker) -> Verdict:
-        repo, world = self._process.world.repo, self._process.world
-        world.must(repo.attached and not repo.dirty, f"{command} ran in a tree that is not clean")
-        ran = self._process.begin("verify")
-        await self._process.pause()
-        return Verdict(passed=True, status=0, tail=str(ran.result))
-
-
-class LightTerminal(Terminal):
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    async def __aenter__(self) -> Terminal:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        return None
-
-    def tell(self, event: Event) -> None:
-        return None
-
-    def show(self, view: Callable[[], Screen[object]]) -> None:
-        return None
-
-    async def ask(self, view: Callable[[], Screen[object]], *, priority: int = 0) -> Answer:
-        if self._process.stage.faults == "raised" and self._process.fails():
-            raise NeedsAnswer("nobody is here", questions=(view().title,))
-        ran = self._process.begin("ask")
-        await self._process.pause()
-        return Typed("say", str(ran.result))
-
-
-class MortalStore(Store):
-    """The ledger of one process, which may die before any write."""
-
-    def __init__(self, process: Process) -> None:
-        self._process = process
-        self._inner = process.world.store
-
-    def read(self, address: Address) -> Document | None:
-        return self._inner.read(address)
-
-    def write(self, address: Address, document: Document) -> None:
-        self._process.burn()
-        self._inner.write(address, document)
-        self._process.world.note(address, document)
-
-    def remove(self, address: Address) -> None:
-        self._process.burn()
-        self._inner.remove(address)
-
-    def names(self, folder: Address) -> tuple[str, ...]:
-        return self._inner.names(folder)
-
-    def folders(self, folder: Address) -> tuple[str, ...]:
-        return self._inner.folders(folder)
-
-    def set_aside(self, address: Address) -> str:
-        return self._inner.set_aside(address)
-
-    def remove_folder(self, folder: Address) -> None:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    parents: tuple[str, ...]
-    tokens: Tree
-
-
-class LightRepository:
-    """Commits, one branch with its one tree, and kept refs."""
-
-    base = "c0"
-
-    def __init__(self) -> None:
-        self.commits = {self.base: Commit((), ())}
-        self.branches: dict[str, str] = {}
-        self.kept: list[str] = []
-        self.written: set[int] = set()
-        self.dirty: Tree = ()
-        self.attached = False
-        self.branch: str | None = None
-        self._detached_at = self.base
-
-    @property
-    def head(self) -> str:
-        if self.attached and self.branch is not None:
-            return self.branches[self.branch]
-        return self._detached_at
-
-    def tokens(self, commit: str) -> Tree:
-        return self.commits[commit].tokens
-
-    def commit(self, parent: str, tokens: Tree) -> str:
-        name = f"c{len(self.commits)}"
-        self.commits[name] = Commit((parent,), tokens)
-        return name
-
-    def contains(self, newer: str, older: str) -> bool:
-        return older in self._below(newer)
-
-    def _below(self, commit: str) -> Iterator[str]:
-        wave = [commit]
-        while wave:
-            yield from wave
-            wave = [parent for one in wave for parent in self.commits[one].parents]
-
-    def reachable(self) -> set[int]:
-        tips = {*self.branches.values(), *self.kept}
-        found = {one for tip in tips for one in self._below(tip)}
-        return {token for one in found for token in self.tokens(one)}
-
-    def put(self, token: int) -> None:
-        self.dirty = (*self.dirty, token)
-        self.written.add(token)
-
-    def commit_here(self) -> None:
-        assert self.branch is not None
-        head = self.head
-        self.branches[self.branch] = self.commit(head, (*self.tokens(head), *self.dirty))
-        self.dirty = ()
-
-    def check_out(self, commit: str) -> None:
-        assert self.branch is not None
-        self.branches[self.branch] = commit
-        self.attached, self.dirty = True, ()
-
-    def detach(self) -> None:
-        self._detached_at, self.attached = self.head, False
-
-
-class LightWorkspace(Workspace):
-    def __init__(self, process: Process, scope: Scope, path: Path) -> None:
-        self.scope = scope
-        self.path = path
-        self._process = process
-        self._repo = process.world.repo
-
-    async def state(self) -> TreeState:
-        await self._process.pause()
-        repo = self._repo
-        return TreeState(repo.head, repo.attached, not repo.dirty)
-
-    async def commit_all(self, start: str, message: str, keeping: Keeping) -> str:
-        await self._process.pause()
-        repo = self._repo
-        assert repo.contains(repo.head, start)
-        steps = [ran for ran in self._process.executed if ran.key[0] == "step"]
-        self._process.endings.append(steps[-1])
-        if repo.dirty:
-            self._process.burn()
-            repo.commit_here()
-        await self._process.pause()
-        return repo.head
-
-    async def restore(self, to: str, keeping: Keeping) -> tuple[KeptItem, ...]:
-        await self._process.pause()
-        repo, kept = self._repo, list[str]()
-        head = repo.head
-        if repo.dirty:
-            self._process.burn()
-            kept.append(repo.commit(head, (*repo.tokens(head), *repo.dirty)))
-            repo.kept.append(kept[-1])
-        for tip in (head, repo.branches[self.scope.branch]):
-            if not any(repo.contains(one, tip) for one in (to, *repo.kept)):
-                self._process.burn()
-                kept.append(tip)
-                repo.kept.append(tip)
-        await self._process.pause()
-        self._process.burn()
-        repo.check_out(to)
-        return tuple(
-            KeptItem(one, self.scope.label, self.scope.tree, "now", keeping.why, one)
-            for one in kept
-        )
-
-    async def detach(self) -> None:
-        self._process.burn()
-        self._repo.detach()
-
-
-class LightWorkspaces(WorkspaceProvider):
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    async def check(self, label: Label) -> None:
-        return None
-
-    async def open(self, scope: Scope, start: str) -> Workspace:
-        await self._process.pause()
-        repo = self._process.world.repo
-        if repo.branch is None:
-            self._process.burn()
-            repo.branch = scope.branch
-            repo.check_out(start)
-        return LightWorkspace(self._process, scope, self.folder(scope))
-
-    async def clear(self, scopes: tuple[Scope, ...]) -> tuple[Cleared, ...]:
-        raise NotImplementedError
-
-    def folder(self, scope: Scope) -> Path:
-        return Path("/light") / scope.tree
-
-
-class NoIntegrator(Integrator):
-    async def merge(
-        self, tree: Workspace, start: str, other: str, message: str, keeping: Keeping
-    ) -> Merged | Conflict | NothingToMerge:
-        raise NotImplementedError
-
-    async def begin(self, tree: Workspace, other: str, keeping: Keeping) -> Conflict:
-        raise NotImplementedError
-
-    async def conclude(
-        self,
-        tree: Workspace,
-        start: str,
-        other: str,
-        message: str,
-        conflict: Conflict,
-        keeping: Keeping,
-    ) -> Merged | Conflict | NothingToMerge:
-        raise NotImplementedError
-
-    async def unresolved(self, tree: Workspace, conflict: Conflict) -> Conflict:
-        raise NotImplementedError
-
-    async def hold(self, tree: Workspace, start: str, other: str, merged: str) -> None:
-        raise NotImplementedError
-
-    async def is_held(self, tree: Workspace, start: str, other: str) -> bool:
-        raise NotImplementedError
-
-
-class LightHistory(History):
-    def __init__(self, repo: LightRepository) -> None:
-        self._repo = repo
-
-    async def problems(self) -> tuple[AglError, ...]:
-        return ()
-
-    async def resolve(self, ref: str) -> str:
-        return self._repo.base
-
-    async def tip(self, branch: str) -> str | None:
-        return self._repo.branches.get(branch)
-
-    async def checked_out_at(self, branch: str) -> Path | None:
-        return Path("/light/_base") if self._repo.attached else None
-
-    async def missing(self, commits: Iterable[str]) -> frozenset[str]:
-        return frozenset(commits) - self._repo.commits.keys()
-
-    async def is_ancestor(self, older: str, newer: str) -> bool:
-        return self._repo.contains(newer, older)
-
-    async def between(self, older: str, newer: str) -> tuple[str, ...]:
-        return (f"{newer} found",)
-
-    async def message(self, commit: str) -> str:
-        return ""
-
-    async def files(self, commit: str) -> dict[str, bytes]:
-        return {}
-
-    async def uncommitted(self, folder: Path) -> tuple[str, ...]:
-        return ()
-
-
-class LightGuards(Guards):
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    async def read(self, branches: tuple[str, ...]) -> Reading:
-        await self._process.pause()
-        return Reading({}, None, "", "", "", "")
-
-
-class NothingListed(Kept):
-    async def items(self, label: Label | None = None) -> tuple[KeptItem, ...]:
-        return ()
-
-    async def bring_back(self, item: KeptItem, branch: str) -> None:
-        raise NotImplementedError
-
-    async def purge(self, label: Label, older_than: datetime | None) -> tuple[KeptItem, ...]:
-        raise NotImplementedError
-
-
-class NoLog(EventLog):
-    def append(self, run: Address, event: Document) -> None:
-        return None
-
-    def read(self, run: Address) -> Iterator[Document]:
-        return iter(())
-
-
-class TickingClock(Clock):
-    """A second later at each look, so that no two documents have one time."""
-
-    def __init__(self) -> None:
-        self._seconds = 0
-
-    def now(self) -> datetime:
-        self._seconds += 1
-        return datetime(2030, 1, 1, tzinfo=UTC) + timedelta(seconds=self._seconds)
-
-    def monotonic_s(self) -> float:
-        return float(self._seconds)
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0)

@@ -23,6 +23,7 @@ from agl.testing import Play, harness
 from engine.model import (
     LABEL,
     PROJECT,
+    ROOT,
     Asked,
     At,
     Item,
@@ -32,6 +33,7 @@ from engine.model import (
     Stage,
     Walk,
     World,
+    along,
     calling,
     in_order,
     silent,
@@ -143,7 +145,9 @@ async def gathered(process: Process, run: Run[None]) -> None:
     """All branches of the one item to their ends; then the first failure is raised."""
     (item,) = process.program
     assert isinstance(item, tuple)
-    calls = [process.call(run, branch[0], f"@{index}", At()) for index, branch in enumerate(item)]
+    calls = [
+        along(process, run, branch, f"@{index}", At(), ROOT) for index, branch in enumerate(item)
+    ]
     for result in await asyncio.gather(*calls, return_exceptions=True):
         if isinstance(result, BaseException):
             raise result
@@ -410,7 +414,7 @@ def test_a_verdict_goes_to_the_task_that_it_was_given_on(world: World) -> None:
             at = At()
             await process.call(run, Leaf("write"), f"@{number}", at)
             await process.pause()
-            calling.set(Asked(("verify", "check", ""), at.given))
+            calling.set(Asked(("verify", "check", ""), run.head))
             found[number] = (await run.verify("check")).tail
 
         async with asyncio.TaskGroup() as group:

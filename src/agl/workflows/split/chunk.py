@@ -102,7 +102,8 @@ class ChunkAtWork:
         return f" after {rounds} of repair" if self._repairs else ""
 
     async def _repair(self, trouble: Trouble, *, merging: Run[Params] | None) -> bool:
-        """Whether an agent did it. One that leaves a conflict in the files has had its round."""
+        """Whether an agent did it. One that leaves a conflict in the files has had its round, of which
+        nothing is recorded: a resume lets it try again."""
         self._repairs += 1
         try:
             await self._child.step(

@@ -176,6 +176,20 @@ def test_a_kill_in_a_step_while_a_child_begins_does_not_lock_the_run(tmp_path: P
         assert not world.wrong
 
 
+def test_a_kill_after_a_kill_and_an_edit_does_not_lock_the_run(tmp_path: Path) -> None:
+    """The third process is killed once it took over what the first one recorded, and before it
+    needs the tree in which the second one was killed."""
+    program: Program = (Leaf("write", "a"), Leaf("look", "a"))
+    last = Nest("b", (Leaf("write"),))
+    for kill, later in product(range(10, 26), range(5, 8)):
+        world = World(tmp_path)
+        world.run(program)
+        world.run((*program, last), Stage(seed=kill, kill=kill))
+        world.run((*program, last, Leaf("record")), Stage(kill=later))
+        assert world.run((*program, last, Leaf("record"))) is not None
+        assert not world.wrong
+
+
 def test_a_step_that_failed_beside_one_of_a_child_is_no_breach(tmp_path: Path) -> None:
     async def walk(process: Process, run: Run[None]) -> None:
         async def failing() -> None:

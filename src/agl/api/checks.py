@@ -56,14 +56,24 @@ async def refuse_foreign_commits(
 
 def was_at_work(ledger: Ledger, entries: tuple[Entry, ...]) -> bool:
     """Whether a landing in the run's own tree is not settled, or an attempt of a step there was cut
-    off after the last entry that took its turn. Answers, records and children's starts take none,
-    so they say nothing about the tree."""
-    turns = [one for one in entries if one.kind in ON_CHAIN - {Kind.CHILD}]
-    if turns and turns[-1].kind is Kind.LANDING and not landings.is_settled(turns[-1]):
+    off after the last entry that was made there. Answers, records, children's starts and what an
+    epoch took over are not, so they say nothing about the tree."""
+    made = [one for one in entries if _is_made_in_tree(one)]
+    if made and _is_waiting(made[-1]):
         return True
     recorded = {attempt for entry in entries for attempt in entry.attempts}
-    last = turns[-1].number if turns else 0
+    last = made[-1].number if made else 0
     return any(
         one.attempt not in recorded and one.begun > last and not one.namespace
         for one in ledger.spendings()
     )
+
+
+def _is_made_in_tree(entry: Entry) -> bool:
+    if entry.kind not in ON_CHAIN or entry.kind is Kind.CHILD:
+        return False
+    return entry.copy_of is None or _is_waiting(entry)
+
+
+def _is_waiting(entry: Entry) -> bool:
+    return entry.kind is Kind.LANDING and not landings.is_settled(entry)

@@ -102,8 +102,8 @@ class ChunkAtWork:
         return f" after {rounds} of repair" if self._repairs else ""
 
     async def _repair(self, trouble: Trouble, *, merging: Run[Params] | None) -> bool:
-        """Whether an agent did it. One that leaves a conflict in the files has had its round, of which
-        nothing is recorded: a resume lets it try again."""
+        """Whether an agent did it. One that leaves a conflict in the files has had its round;
+        nothing of it is recorded, so that a resume lets it try again."""
         self._repairs += 1
         try:
             await self._child.step(

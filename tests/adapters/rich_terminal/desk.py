@@ -21,6 +21,12 @@ class Screen(pyte.HistoryScreen):
         for character in data:
             super().draw(character)
 
+    def erase_in_line(self, how: int = 0, private: bool = False) -> None:
+        # As in xterm: behind a line that fills the screen the cursor is still on its last cell.
+        if self.cursor.x == self.columns:
+            self.cursor.x -= 1
+        super().erase_in_line(how, private)
+
 
 class Desk:
     """`keyboard` is the person's end; `stdin` and `out` are the program's."""

@@ -19,6 +19,10 @@ def heard(board: Board, *events: Event) -> ScopeOnBoard:
     return board.root
 
 
+def stand_of_a(board: Board) -> Stand:
+    return board.root.children["a"].stand
+
+
 def test_a_step_at_work_is_known_with_model_activity_and_time(board: Board) -> None:
     root = heard(
         board,
@@ -103,7 +107,17 @@ def test_a_landing_that_was_recorded_shows_as_it_was(
 
 def test_a_scope_that_works_again_is_not_done(board: Board) -> None:
     heard(board, at(0, "landed", "", "a"), at(1, "step_started", "a", "fix", model="a:b"))
-    assert board.root.children["a"].stand is Stand.WORKING
+    assert stand_of_a(board) is Stand.WORKING
+    heard(board, at(2, "step_finished", "a", "fix"))
+    assert stand_of_a(board) is Stand.IDLE
+
+
+def test_a_landing_that_waits_still_does_after_a_repair(board: Board) -> None:
+    heard(board, at(0, "landing_conflicted", "", "a"))
+    heard(board, at(1, "step_started", "a", "repair", model="a:b"))
+    assert stand_of_a(board) is Stand.WORKING
+    heard(board, at(2, "step_finished", "a", "repair"))
+    assert stand_of_a(board) is Stand.CONFLICTED
 
 
 def test_below_a_scope_that_is_done_nothing_shows(board: Board) -> None:

@@ -39,3 +39,9 @@ def test_a_clean_text_acts_on_no_terminal(text: str) -> None:
     cleaned = clean(text)
     cleaned.encode()
     assert not set(map(chr, (*range(10), *range(11, 32), *range(127, 160)))) & set(cleaned)
+
+
+@pytest.mark.parametrize("text", ["\u200d\u200d漢", "\u200d漢", " \u200d漢", "漢\u200d\u200d漢"])
+def test_a_joiner_that_joins_nothing_does_no_harm(text: str) -> None:
+    assert cut(one_line(text), 1) in ("", "…")
+    assert clean(f"a\n{text}").count("\u200d") == 0

@@ -30,6 +30,7 @@ class Stand(Enum):
 
 
 DONE = frozenset({Stand.LANDED, Stand.NOTHING, Stand.ABORTED})
+HELD = frozenset({Stand.CONFLICTED, Stand.REFUSED})
 _LANDINGS = {
     "landing_started": Stand.LANDING,
     "landing_conflicted": Stand.CONFLICTED,
@@ -121,7 +122,9 @@ class Board:
             case "step_started":
                 model = _model(_word(details, "model"))
                 scope.work = Work(about, model or "agent", event.when)
-                scope.outcome, scope.ended = Stand.IDLE, None
+                scope.ended = None
+                if scope.outcome not in HELD:
+                    scope.outcome = Stand.IDLE
             case "agent_acted" if scope.work is not None:
                 scope.work.activity = _word(details, "activity")
             case "step_finished":

@@ -56,7 +56,8 @@ class Region:
             if number < len(self._drawn) and self._drawn[number] == line:
                 parts.append("\n")
             else:
-                parts.append(f"\r{line}{_ERASE_LINE}\r\n")
+                # After a line that fills the screen, erasing would take its last cell.
+                parts.append(f"\r{_ERASE_LINE}{line}\r\n")
         parts.append(f"\r{_ERASE_DOWN}{_WRAP}" if len(lines) < len(self._drawn) else f"\r{_WRAP}")
         self._drawn = lines
         self.write("".join(parts))

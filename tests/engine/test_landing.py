@@ -197,6 +197,7 @@ def test_a_conflict_that_is_given_up_is_told_as_not_landed(tmp_path: Path) -> No
         await landing.abort()
         assert not landing.conflicted
         assert not landing.landed
+        assert (h.tree() / "same.txt").read_text() == "a"
         with pytest.raises(StateError, match="settled"):
             await landing.retry()
 
@@ -434,6 +435,39 @@ def test_a_hold_whose_task_failed_stays_for_the_resume(tmp_path: Path) -> None:
     report = h.run(of(body))
     assert report.exit_code == 6
     assert "<<<<<<<" in (h.tree() / "same.txt").read_text()
+    (h.tree() / "same.txt").write_text("both")
+    h.answers = ["retry"]
+    report = h.resume()
+    assert report.result == "landed", report.message
+    assert h.files() == {"same.txt": "both", "c.txt": "c"}
+
+
+def test_what_was_typed_stays_when_another_child_is_ready_first(tmp_path: Path) -> None:
+    """The landing that waits since an earlier process is asked for before another one lands."""
+    lives: list[int] = []
+
+    async def later() -> int:
+        await asyncio.sleep(60 if len(lives) == 1 else 0)
+        return 1
+
+    async def one(run: Run[None], name: str) -> None:
+        child = run.worktree(name)
+        await child.step(writer(f"write-{name}"), commit=f"Write {name}")
+        if name == "c":
+            await child.record("later", later)
+        landing = await child.integrate()
+        while landing.conflicted:
+            await run.ask(Screen("Resolved?", responses=[Choice("retry", True)]))
+            await landing.retry()
+
+    async def body(run: Run[None]) -> None:
+        lives.append(1)
+        async with asyncio.TaskGroup() as group:
+            for name in ("c", "a", "b"):
+                group.create_task(one(run, name))
+
+    h = made(tmp_path, agent={**CLASH, "write-c": writes(c="c")}, files=BOTH)
+    assert h.run(of(body)).exit_code == 6
     (h.tree() / "same.txt").write_text("both")
     h.answers = ["retry"]
     report = h.resume()

@@ -245,7 +245,9 @@ class LandingAtWork:
                 self._note(State.NOTHING, head)
             case Conflict():
                 self._note(State.CONFLICTED, head, conflict=result)
-            case Merged(merged):
+            case Merged(merged, warnings):
+                for text in warnings:
+                    self._run.emit("warned", self._parent.scope, self._name, text=text)
                 verdict = await self._gate()
                 if verdict is None or verdict.passed:
                     self._note(State.LANDED, head, at=merged, verdict=verdict)

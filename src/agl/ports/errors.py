@@ -6,6 +6,7 @@ AglError 70
 ├── StateError 4                 it is right, and at odds with the present state
 │   ├── RunIsLive                another process holds the run
 │   ├── TreeVanished             a worktree is not where it was, or no longer ours
+│   ├── BranchMoved              somebody moved a scope's branch from outside of its tree
 │   └── NewerFormat              written by a newer AGL
 ├── DeniedError 5                refused until somebody changes something
 │   └── AuthenticationFailed
@@ -60,6 +61,10 @@ class RunIsLive(StateError):
 
 class TreeVanished(StateError):
     """A worktree is not there, or git would act on another repository from inside it."""
+
+
+class BranchMoved(StateError):
+    """A scope's branch was moved from outside of its tree while work was going on in it."""
 
 
 class NewerFormat(StateError):

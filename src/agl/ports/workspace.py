@@ -64,6 +64,10 @@ class Workspace(ABC):
         rest becomes one more; with nothing dirty, none is made. Otherwise one commit is made whose
         parent is `start` and whose tree is the agent's, and the agent's tip is kept. Afterwards the
         scope's branch is at the head that is returned, checked out and clean.
+
+        Raises:
+            BranchMoved: somebody moved the scope's branch, which is checked out, from outside of
+                this tree since it was at `start`, as far as git's logs tell; nothing was committed.
         """
 
     @abstractmethod

@@ -171,6 +171,9 @@ class GitTrees:
     def switch_in(self, tree: Path, branch: str) -> None:
         self.git("checkout", "--quiet", branch, cwd=tree)
 
+    def move_branch(self, branch: str, commit: str) -> None:
+        self.git("update-ref", f"refs/heads/{branch}", commit)
+
     def stash_in(self, tree: Path) -> None:
         self.git("stash", "--quiet", "--include-untracked", cwd=tree)
 

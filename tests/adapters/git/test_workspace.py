@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from adapters.git.hands import GitTrees
 from agl.adapters.git.workspace import GitWorkspace
-from agl.ports.errors import StateError, TreeVanished, UpstreamError
+from agl.ports.errors import BranchMoved, StateError, TreeVanished, UpstreamError
 from agl.testing.contracts.trees import (
     BASE_FILES,
+    CHILD,
     KEEPING,
     SCOPE,
     can_be_found,
@@ -507,3 +509,53 @@ async def test_a_tree_without_its_mark_never_reaches_the_repository_around_it(
     with pytest.raises(TreeVanished):
         await tree.restore(repo.base, KEEPING)
     assert (tree.path / "calc.py").read_bytes() == b"typed"
+
+
+OWN_MOVES = {
+    "by its plumbing": ["git update-ref HEAD $(git commit-tree -p HEAD -m own HEAD^{tree})"],
+    "by the branch's name": [
+        "git update-ref refs/heads/$B $(git commit-tree -p HEAD -m own HEAD^{tree})"
+    ],
+    "detached": [
+        "git checkout -q --detach",
+        "git commit -q --allow-empty -m own",
+        "git update-ref refs/heads/$B HEAD",
+        "git checkout -q $B",
+    ],
+    "from a branch of its own": [
+        "git checkout -q -b tmp",
+        "git commit -q --allow-empty -m own",
+        "git branch -f $B tmp",
+        "git checkout -q $B",
+    ],
+    "with a stash and a rebase": [
+        "git commit -q --allow-empty -m own",
+        "echo x > x",
+        "git stash -q -u",
+        "git rebase -q --keep-empty --force-rebase HEAD~1",
+        "git stash pop -q",
+    ],
+    "without logs": ["git commit -q --allow-empty -m own", "git reflog expire --expire=now --all"],
+}
+
+
+@pytest.mark.parametrize("how", list(OWN_MOVES))
+async def test_what_the_agent_moves_in_its_own_tree_is_its_own(repo: GitTrees, how: str) -> None:
+    tree = await repo.provider.open(SCOPE, repo.base)
+    script = "\n".join(["set -e", f"B={SCOPE.branch}", *OWN_MOVES[how]])
+    subprocess.run(["sh", "-c", script], cwd=tree.path, env=repo.environ, check=True)
+    (tree.path / "mine.txt").write_bytes(b"mine")
+    head = await tree.commit_all(repo.base, "step", KEEPING)
+    told = await repo.history.between(repo.base, head)
+    assert [one.split(" ", 1)[1] for one in told] == ["step", "own"]
+
+
+async def test_a_move_from_outside_is_seen_under_a_stash_of_the_agents(repo: GitTrees) -> None:
+    """A stash writes a line into HEAD's log that moves nothing."""
+    tree, child = [await repo.provider.open(scope, repo.base) for scope in (SCOPE, CHILD)]
+    foreign = repo.commit_in(child.path, "theirs")
+    repo.git("update-ref", f"refs/heads/{SCOPE.branch}", foreign, cwd=child.path)
+    (tree.path / "calc.py").write_bytes(b"mine")
+    repo.stash_in(tree.path)
+    with pytest.raises(BranchMoved):
+        await tree.commit_all(repo.base, "step", KEEPING)

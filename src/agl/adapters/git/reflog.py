@@ -9,22 +9,46 @@ OURS = b"agl"
 
 def moved_through(git_dir: Path, dealt: int = 0) -> tuple[tuple[str, ...], int]:
     """Where AGL's own last move left HEAD and where it was moved since, oldest first, and how many
-    lines the log has. Of the first `dealt` lines only the last still counts.
-
-    A line is `old new who <mail> time zone<TAB>action`; that of AGL's moves is GIT_REFLOG_ACTION.
-    """
-    try:
-        lines = (git_dir / "logs" / "HEAD").read_bytes().splitlines()
-    except OSError:
-        return (), 0
+    lines the log has. Of the first `dealt` lines only the last still counts."""
+    entries = _entries(git_dir / "logs" / "HEAD")
     found: list[str] = []
-    for number in range(len(lines), 0, -1):
-        ids, _, action = lines[number - 1].partition(b"\t")
-        _, _, rest = ids.partition(b" ")
-        found.append(rest.split(b" ", 1)[0].decode("ascii", "replace"))
+    for number in range(len(entries), 0, -1):
+        _, new, action = entries[number - 1]
+        found.append(new)
         if action.startswith(OURS) or number == dealt:
             break
-    return tuple(reversed(found)), len(lines)
+    return tuple(reversed(found)), len(entries)
+
+
+def _entries(log: Path) -> list[tuple[str, str, bytes]]:
+    """Old and new commit and action of each line, which reads `old new who <mail> time
+    zone<TAB>action`; the action of AGL's own moves is its GIT_REFLOG_ACTION."""
+    try:
+        lines = log.read_bytes().splitlines()
+    except OSError:
+        return []
+    found: list[tuple[str, str, bytes]] = []
+    for line in lines:
+        ids, _, action = line.partition(b"\t")
+        old, _, rest = ids.decode("ascii", "replace").partition(" ")
+        found.append((old, rest.partition(" ")[0], action))
+    return found
+
+
+def strangers(git_dir: Path, branch_log: Path, start: str) -> tuple[str, ...]:
+    """The commits that a branch was moved to since it was at `start` without this tree's HEAD ever
+    coming there: git writes a move into the log of a HEAD only in the tree in which it is made."""
+    arrived = {new for old, new, _ in _entries(git_dir / "logs" / "HEAD") if old != new}
+    since: list[str] = []
+    for old, new, _ in reversed(_entries(branch_log) if arrived else []):
+        if new == start:
+            break
+        since.append(new)
+        if old == start:
+            break
+    else:
+        return ()
+    return tuple(one for one in reversed(since) if one not in arrived)
 
 
 def operation_commits(git_dir: Path) -> tuple[str, ...]:

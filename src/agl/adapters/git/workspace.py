@@ -17,6 +17,7 @@ from agl.adapters.git.reflog import (
     OPERATION_FILES,
     moved_through,
     operation_commits,
+    strangers,
 )
 from agl.adapters.git.refs import HEADS, Head, Refs
 from agl.adapters.git.registration import Registration, refuse_elsewhere
@@ -24,7 +25,7 @@ from agl.adapters.git.runner import LONG_S, Git
 from agl.adapters.git.submodules import Submodules
 from agl.adapters.git.tree_index import Look, TreeIndex
 from agl.ports.clock import Clock
-from agl.ports.errors import StateError, UpstreamError
+from agl.ports.errors import BranchMoved, StateError, UpstreamError
 from agl.ports.history import Repository
 from agl.ports.ids import Scope
 from agl.ports.workspace import Keeping, KeptItem, TreeState, Workspace
@@ -68,6 +69,8 @@ class GitWorkspace(Workspace):
         look = await self.index.mended(await self.index.look())
         passed = self._passed()
         await self.check_branch()
+        if look.attached:
+            self._refuse_strangers(start)
         if not look.clean:
             look = await self._flattened(look, keeping)
             self._move(self._unreadable(look), keeping)
@@ -281,6 +284,13 @@ class GitWorkspace(Workspace):
                 f"move with it; `git {shlex.join(words)}` ends that"
             )
         refuse_elsewhere(self._repository, self.scope, self.path)
+
+    def _refuse_strangers(self, start: str) -> None:
+        log = self._repository.common_dir / "logs" / self._ref
+        for commit in strangers(self.git_dir, log, start):
+            raise BranchMoved(
+                f"branch {self.scope.branch!r} was moved to {commit} from outside of its tree"
+            )
 
     async def _attach(self) -> None:
         await self.git.run("symbolic-ref", "-m", "agl", "HEAD", self._ref)

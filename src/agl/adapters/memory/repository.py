@@ -60,6 +60,7 @@ class MemoryRepository:
         self._heads: dict[Path, str] = {}
         self._passed: dict[Path, list[str]] = {}
         self._merging: dict[Path, Merging] = {}
+        self._branch_log: dict[str, list[tuple[str, Path | None]]] = {}
         self.add_tree(self.checkout, "main")
 
     @classmethod
@@ -187,9 +188,17 @@ class MemoryRepository:
     def _move(self, tree: Path, commit: str, branch: str | None) -> None:
         if branch is not None:
             self.branches[branch] = commit
+            self._branch_log.setdefault(branch, []).append((commit, tree))
         self._heads[tree] = commit if branch is None else _HEADS + branch
         self._passed[tree].append(commit)
         self._merging.pop(tree, None)
+
+    def strangers(self, tree: Path, branch: str, start: str) -> tuple[str, ...]:
+        """The commits that the branch was moved to from outside of the tree since it was at
+        `start`."""
+        moves = self._branch_log.get(branch, [])
+        last = max((n for n, (commit, _) in enumerate(moves) if commit == start), default=-1)
+        return tuple(commit for commit, where in moves[last + 1 :] if where != tree)
 
     # what is kept
 
@@ -253,6 +262,10 @@ class MemoryRepository:
 
     def switch_in(self, tree: Path, branch: str) -> None:
         self.put(tree, self.branches[branch], branch)
+
+    def move_branch(self, branch: str, commit: str) -> None:
+        self.branches[branch] = commit
+        self._branch_log.setdefault(branch, []).append((commit, None))
 
     def stash_in(self, tree: Path) -> None:
         head = self.head(tree)

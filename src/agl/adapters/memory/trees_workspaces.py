@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agl.adapters.memory.repository import MemoryRepository
 from agl.adapters.memory.trees_snapshot import in_the_way
-from agl.ports.errors import StateError, TreeVanished, UpstreamError
+from agl.ports.errors import BranchMoved, StateError, TreeVanished, UpstreamError
 from agl.ports.ids import Label, ProjectName, Scope
 from agl.ports.workspace import (
     Cleared,
@@ -35,9 +35,13 @@ class MemoryWorkspace(Workspace):
 
     async def commit_all(self, start: str, message: str, keeping: Keeping) -> str:
         repository, head = self._repository, self._head()
+        attached = repository.branch_of(self.path) == self.scope.branch
+        for commit in repository.strangers(self.path, self.scope.branch, start) if attached else ():
+            raise BranchMoved(
+                f"branch {self.scope.branch!r} was moved to {commit} from outside of its tree"
+            )
         while nested := repository.scan(self.path).nested:
             self.move_aside(tuple(f"{path}/.git" for path in nested), keeping)
-        attached = repository.branch_of(self.path) == self.scope.branch
         stays = attached and repository.contains(head, start)
         parent = head if stays else start
         merging = repository.merging(self.path) if stays else None

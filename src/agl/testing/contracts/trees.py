@@ -66,6 +66,9 @@ class TreesUnderTest(Protocol):
     def switch_in(self, tree: Path, branch: str) -> None:
         """`git checkout` of a branch that is there, in a clean tree."""
 
+    def move_branch(self, branch: str, commit: str) -> None:
+        """`git update-ref` of a branch, from a folder in which another one is checked out."""
+
     def stash_in(self, tree: Path) -> None:
         """`git stash --include-untracked`."""
 

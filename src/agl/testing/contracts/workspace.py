@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agl.ports.errors import StateError, TreeVanished, UpstreamError
+from agl.ports.errors import BranchMoved, StateError, TreeVanished, UpstreamError
 from agl.ports.ids import Label, Scope
 from agl.ports.workspace import Workspace
 from agl.testing.contracts.trees import (
@@ -288,6 +288,40 @@ class WorkspaceContract:
         head = await tree.commit_all(repo.base, "step", KEEPING)
         assert await can_be_found(repo, left)
         await _assert_rests_at(repo, tree, head)
+
+    @pytest.mark.parametrize("goes_on", [False, True])
+    async def test_a_branch_that_was_moved_from_outside_is_not_committed_on(
+        self, repo: TreesUnderTest, goes_on: bool
+    ) -> None:
+        tree, child = await _opened(repo), await _opened(repo, CHILD)
+        (child.path / "theirs.txt").write_bytes(b"theirs")
+        foreign = repo.commit_in(child.path, "theirs")
+        (tree.path / "mine.txt").write_bytes(b"mine")
+        repo.move_branch(SCOPE.branch, foreign)
+        if goes_on:
+            repo.commit_in(tree.path, "mine")
+        tip = await repo.history.tip(SCOPE.branch)
+        with pytest.raises(BranchMoved, match=foreign):
+            await tree.commit_all(repo.base, "step", KEEPING)
+        assert await repo.history.tip(SCOPE.branch) == tip
+        assert (tree.path / "mine.txt").read_bytes() == b"mine"
+        await tree.restore(repo.base, KEEPING)
+        await _assert_rests_at(repo, tree, repo.base)
+        assert b"mine" in await kept_contents(repo)
+        assert await can_be_found(repo, foreign, CHILD.branch)
+        (tree.path / "mine.txt").write_bytes(b"mine")
+        head = await tree.commit_all(repo.base, "step", KEEPING)
+        assert await repo.history.between(repo.base, head) == (f"{head} step",)
+
+    async def test_a_branch_that_was_put_back_from_outside_is_committed_on(
+        self, repo: TreesUnderTest
+    ) -> None:
+        tree, child = await _opened(repo), await _opened(repo, CHILD)
+        repo.move_branch(SCOPE.branch, repo.commit_in(child.path, "theirs"))
+        repo.move_branch(SCOPE.branch, repo.base)
+        (tree.path / "mine.txt").write_bytes(b"mine")
+        head = await tree.commit_all(repo.base, "step", KEEPING)
+        assert await repo.history.between(repo.base, head) == (f"{head} step",)
 
     @pytest.mark.parametrize("with_commit", [True, False])
     async def test_a_nested_repository_outlives_the_commit(

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping
 
 from agl.ports.agents import Acted, AgentEvent, AgentOutcome, AgentTask, Said, Spent
-from agl.ports.errors import AglError, RoleIncomplete, StepTimedOut
+from agl.ports.errors import AglError, BranchMoved, RoleIncomplete, StepTimedOut
 from agl.ports.guards import Reading
 from agl.ports.integrator import Conflict
 from agl.ports.ledger import Entry, Spending
@@ -42,9 +42,15 @@ class Attempt:
         self._written: Entry | None = None
         self._merged: str | None = None
         self._conflict = Conflict(())
+        self._meanwhile: list[str] = []
         self._idle_before: Mapping[str, tuple[str, int]] = {}
 
     async def run(self) -> object:
+        name = "/".join((*self._scope.scope.path, self._asked.name))
+        with self._run.working(name) as self._meanwhile:
+            return await self._go()
+
+    async def _go(self) -> object:
         scope, services = self._scope, self._run.services
         require(services.agents, self._call.role, self._call.model)
         tree = await scope.bring(f"in the way of step {self._asked.name!r}")
@@ -59,7 +65,6 @@ class Attempt:
             nth=self._nth,
             attempt=self._id,
         )
-        self._run.at_work[self._id] = self._asked.name
         try:
             outcome = await self._agent(tree)
             entry, findings = await finish(self._ending(tree, start, outcome, before))
@@ -73,7 +78,6 @@ class Attempt:
                 scope.give_back(self._asked, self._written)
             raise
         finally:
-            self._run.at_work.pop(self._id, None)
             self._scope.activity = None
         scope.hand_out(entry.head_after)
         return entry.value
@@ -168,7 +172,7 @@ class Attempt:
         head = start
         if self._call.message is not None:
             await self._refuse_unresolved(tree)
-            head = await tree.commit_all(start, self._call.message, keeping)
+            head = await self._committed(tree, start, self._call.message, keeping)
             await self._refuse_dropped(head)
         else:
             self._run.note_kept(self._scope.scope, await tree.restore(start, keeping))
@@ -177,7 +181,7 @@ class Attempt:
         idle = {
             branch: seen[0] for branch, seen in self._idle_before.items() if now.get(branch) == seen
         }
-        findings = watch.compare(before, after, idle, tuple(self._run.at_work.values()))
+        findings = watch.compare(before, after, idle, tuple(self._meanwhile))
         entry = self._written = self._scope.write(
             self._asked,
             self._report.value,
@@ -200,6 +204,16 @@ class Attempt:
         if self._call.message is not None and head == start:
             self._warn(f"step {self._asked.name!r} changed no file, so there was nothing to commit")
         return entry, findings
+
+    async def _committed(self, tree: Workspace, start: str, message: str, keeping: Keeping) -> str:
+        try:
+            return await tree.commit_all(start, message, keeping)
+        except BranchMoved as error:
+            raise BranchMoved(
+                f"{error} while {watch.named(self._meanwhile)} was at work, so nothing of step"
+                f" {self._asked.name!r} was recorded; `agl resume {self._scope.scope.label}` keeps"
+                " what is there and begins it again"
+            ) from error
 
     def _act_on(self, findings: watch.Findings) -> None:
         for remark in findings.remarks:

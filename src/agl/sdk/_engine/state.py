@@ -52,7 +52,7 @@ class RunState:
     nothing_needed: str | None = None
     recorded: dict[Scope, tuple[Entry, ...]] = field(default_factory=dict)
     gone: frozenset[str] = frozenset()
-    at_work: dict[str, str] = field(default_factory=dict)
+    at_work: list[list[str]] = field(default_factory=list)
     calls: list[asyncio.Task[Any]] = field(default_factory=list)
     has_ended: bool = False
     waiting: Waiting = field(init=False)
@@ -83,6 +83,18 @@ class RunState:
         key = (namespace, step, nth)
         self.tries[key] = self.tries.get(key, 0) + 1
         return self.tries[key]
+
+    @contextmanager
+    def working(self, step: str) -> Iterator[list[str]]:
+        """A step at work; the names of all that are meanwhile, its own first, however short."""
+        names = [step, *(others[0] for others in self.at_work)]
+        for others in self.at_work:
+            others.append(step)
+        self.at_work.append(names)
+        try:
+            yield names
+        finally:
+            self.at_work = [others for others in self.at_work if others is not names]
 
     @contextmanager
     def call(self) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agl.ports.errors import StateError
@@ -23,22 +23,26 @@ def compare(
     """Compares two readings around a step. `idle` are the branches of this run that no step or
     landing worked on meanwhile, each with the head it must have; `at_work` are the steps running
     meanwhile."""
-    suspects = " or ".join(repr(step) for step in sorted(at_work))
-    return Findings(_breach(before, after, idle, suspects), _remarks(before, after))
+    return Findings(_breach(before, after, idle, named(at_work)), _remarks(before, after))
+
+
+def named(steps: Iterable[str]) -> str:
+    """The steps that may have done something."""
+    return "step " + " or ".join(repr(step) for step in sorted(set(steps)))
 
 
 def _breach(
     before: Reading, after: Reading, idle: Mapping[str, str], suspects: str
 ) -> StateError | None:
     if after.broken_config is not None and before.broken_config is None:
-        return StateError(f"step {suspects} broke the repository: {after.broken_config}")
+        return StateError(f"{suspects} broke the repository: {after.broken_config}")
     for branch, head in idle.items():
         now = after.branches.get(branch)
         # One that was elsewhere before is brought back when its own scope next runs.
         if now != head and now != before.branches.get(branch):
             where = "is gone" if now is None else f"moved to {now}"
             return StateError(
-                f"branch {branch!r} {where} while only step {suspects} was at work;"
+                f"branch {branch!r} {where} while only {suspects} was at work;"
                 f" `git update-ref refs/heads/{branch} {head}` puts it back"
             )
     return None

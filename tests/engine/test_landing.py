@@ -24,6 +24,7 @@ from agl.sdk import (
     Screen,
     StateError,
     Stop,
+    UpstreamError,
     Workflow,
     workflow,
 )
@@ -468,4 +469,43 @@ def test_what_was_typed_stays_when_another_child_is_ready_first(tmp_path: Path) 
     h.answers = ["retry"]
     report = h.resume()
     assert report.result == "landed", report.message
+    assert h.files() == {"same.txt": "both", "c.txt": "c"}
+
+
+def test_e13_a_retry_that_fails_frees_the_parent_and_is_made_again(tmp_path: Path) -> None:
+    broken = True
+
+    def gate(tree: Path, command: str) -> bool:
+        if broken and (tree / "same.txt").read_text() == "both":
+            raise UpstreamError("no shell")
+        return True
+
+    failed: list[str] = []
+
+    async def then(run: Run[None], landing: Landing) -> None:
+        while landing.conflicted:
+            await run.ask(Screen("Resolved?", responses=[Choice("retry", True)]))
+            try:
+                await landing.retry()
+            except UpstreamError as error:
+                failed.append(str(error))
+                assert not landing.conflicted
+        child = run.worktree("c")
+        await child.step(writer("write-c"), commit="Write c")
+        assert (await child.integrate()).landed
+        raise Stop("enough")
+
+    h = made(tmp_path, agent={**CLASH, "write-c": writes(c="c")}, files=BOTH, verdicts=gate)
+
+    def answers(screen: Screen[object]) -> str:
+        (h.tree() / "same.txt").write_text("both")
+        return "retry"
+
+    h.answers = answers
+    report = h.run(of(lambda run: clash(run, then)))
+    assert (report.message, report.unlanded, failed) == ("enough", ("b",), ["no shell"])
+    assert h.files() == {"same.txt": "a", "c.txt": "c"}
+    broken = False
+    report = h.resume()
+    assert report.unlanded == ()
     assert h.files() == {"same.txt": "both", "c.txt": "c"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import signal
 import sys
@@ -229,6 +230,17 @@ async def test_a_resize_draws_the_frame_anew() -> None:
         assert one.desk.rows.count("split") == 1
         one.desk.types(" and all\r")
         assert await answer == Typed("note", "half and all")
+
+
+async def test_a_run_that_was_stopped_and_comes_back_draws_below_what_was_printed() -> None:
+    async with sitting() as one:
+        one.tell(*split())
+        await one.desk.until_seen("Read:")
+        os.write(one.desk.stdin.fileno(), b"$ fg\n")
+        os.kill(os.getpid(), signal.SIGCONT)
+        one.tell(at(95, "agent_acted", "parser", "review", activity="Read: other.py"))
+        await one.desk.until_seen("other.py")
+        assert re.findall(r"fg|src/parser|other", one.desk.rows) == ["src/parser", "fg", "other"]
 
 
 async def test_the_last_frame_stays_whole_as_a_summary() -> None:

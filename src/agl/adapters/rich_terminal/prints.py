@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 
 class Prints(io.TextIOBase):
@@ -16,6 +16,10 @@ class Prints(io.TextIOBase):
     @property
     def encoding(self) -> str:  # type: ignore[override]
         return self._out.encoding
+
+    @property
+    def buffer(self) -> BinaryIO:
+        return self._out.buffer
 
     def fileno(self) -> int:
         return self._out.fileno()

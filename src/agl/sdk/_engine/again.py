@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agl.ports.errors import InputError, NotFoundError
@@ -26,9 +27,8 @@ class Cut:
 
 
 def find_cuts(run: RunState, base: str, again: str) -> tuple[Cut, ...]:
-    """The cut that `[NAMESPACE/]NAME[#n]` asks for, last; before it one in each scope below, from
-    what began there once the step was recorded, and one in each scope above that a landing carried
-    it on to. `base` is where the run began.
+    """The cut that `[NAMESPACE/]NAME[#n]` asks for, last; before it one in each scope above that a
+    landing carried it on to, and first those in the scopes below. `base` is where the run began.
 
     Raises:
         InputError, NotFoundError
@@ -43,7 +43,11 @@ def find_cuts(run: RunState, base: str, again: str) -> tuple[Cut, ...]:
         name = path.removeprefix(prefix)
         cut = _cut(run, base, scope, name, count)
         if cut is not None:
-            return (*_below(run, base, cut), *reversed(_carried_on(run, base, cut)), cut)
+            carried = _carried_on(run, base, cut)
+            below = [*_below(run, base, cut, all_children=True)]
+            for upper in carried:
+                below += _below(run, base, upper, all_children=False)
+            return (*below, *reversed(carried), cut)
     raise NotFoundError(
         f"no step {again!r} is recorded in run {run.root.label!r};"
         f" `agl show {run.root.label}` lists them"
@@ -91,26 +95,30 @@ def _cut(run: RunState, base: str, scope: Scope, name: str, nth: int) -> Cut | N
     return None if cut_from is None else Cut(scope, name, nth, cut_from, forgets=True)
 
 
-def _below(run: RunState, base: str, cut: Cut) -> tuple[Cut, ...]:
-    """The cuts in the scopes below, which may have been told what the step said."""
+def _below(run: RunState, base: str, cut: Cut, *, all_children: bool) -> Iterator[Cut]:
+    """The cuts in the scopes below, from what began there once the step was recorded: of all
+    children, which may have been told what it said, or of those that began behind it."""
     if cut.forgets:
-        return ()
+        return
     epoch = max(one.epoch for one in run.recorded[cut.scope])
     chain = _chain(run, base, cut.scope, epoch)
     at = chain.cut_from(cut.name, cut.nth)
-    recorded = [one.finished for one in chain.live if one.number == at]
-    found, depth = [], len(cut.scope.path)
-    for scope in run.recorded if recorded else ():
+    behind = [one for one in chain.live if at is not None and one.number >= at]
+    begun, depth = {one.name for one in behind if one.kind is Kind.CHILD}, len(cut.scope.path)
+    for scope in run.recorded if behind else ():
         if len(scope.path) == depth or scope.path[:depth] != cut.scope.path:
+            continue
+        if not all_children and scope.path[depth] not in begun:
             continue
         names: Counter[str] = Counter()
         for entry in _chain(run, base, scope, epoch).live:
             name = called(entry.kind, entry.name)
             names[name] += entry.kind in NAMED
-            if entry.kind in NAMED and entry.started >= recorded[0]:
-                found.append(_cut(run, base, scope, name, names[name]))
+            if entry.kind in NAMED and entry.started >= behind[0].finished:
+                found = _cut(run, base, scope, name, names[name])
+                if found is not None:
+                    yield found
                 break
-    return tuple(one for one in found if one is not None)
 
 
 def _carried_on(run: RunState, base: str, cut: Cut) -> tuple[Cut, ...]:

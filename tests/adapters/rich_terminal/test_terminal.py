@@ -360,6 +360,15 @@ async def test_a_question_longer_than_the_screen_can_be_read_whole() -> None:
         assert await answer == Picked("yes")
 
 
+async def test_a_long_label_stands_above_what_is_typed() -> None:
+    async with sitting(40) as one:
+        label = "what the reviewer should look at first of all"
+        answer = one.asked(Screen("Focus?", responses=[TextInput(label, str)]))
+        await one.desk.until_seen("Focus?\nwhat the reviewer should look at first\nof all")
+        one.desk.types("x\r")
+        assert await answer == Typed(label, "x")
+
+
 async def test_a_question_shows_what_its_view_says_now() -> None:
     async with sitting() as one:
         left = ["a.py", "b.py"]

@@ -37,6 +37,7 @@ from agl.adapters.rich_terminal.keyboard import forget_typed
 from agl.adapters.rich_terminal.lines import Frame, Line, Tone, clean, line, one_line
 from agl.adapters.rich_terminal.questions import Question, Questions
 from agl.adapters.rich_terminal.screens import lines_of
+from agl.ports.terminal import Screen
 
 _STYLES = {
     Tone.PLAIN: "",
@@ -248,7 +249,8 @@ class Editor:
         waiting = sum(self._questions.waiting.values())
         more = [line(f"{waiting} more waiting", Tone.FAINT, columns)] if waiting else []
         rule = line("─" * _RULE, Tone.FAINT, columns)
-        return (rule, *question_frame(question, columns), *notes, *more)
+        long_label = [] if self._prompt() else lines_of(Screen(question.prompt), columns)
+        return (rule, *question_frame(question, columns), *notes, *more, *long_label)
 
     def _write(self, lines: Sequence[Line]) -> None:
         for spans in lines:

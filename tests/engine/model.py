@@ -996,6 +996,18 @@ async def along(
             at.last = parts[0].last
 
 
+async def gathered(process: Process, run: Run[None]) -> None:
+    """All branches of the one item to their ends; then the first failure is raised."""
+    (item,) = process.program
+    assert isinstance(item, tuple)
+    calls = [
+        along(process, run, branch, f"@{index}", At(), ROOT) for index, branch in enumerate(item)
+    ]
+    for result in await asyncio.gather(*calls, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
+
+
 @dataclass(frozen=True)
 class Told:
     result: int

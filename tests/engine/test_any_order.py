@@ -23,7 +23,6 @@ from agl.testing import Play, harness
 from engine.model import (
     LABEL,
     PROJECT,
-    ROOT,
     Asked,
     At,
     Item,
@@ -33,8 +32,8 @@ from engine.model import (
     Stage,
     Walk,
     World,
-    along,
     calling,
+    gathered,
     in_order,
     silent,
     telling,
@@ -139,18 +138,6 @@ def test_a_step_cancelled_in_its_ending_is_given_when_asked_again(world: World, 
     assert report is not None
     assert not world.wrong
     assert sum(bool(one.places) for one in world.every) == 1
-
-
-async def gathered(process: Process, run: Run[None]) -> None:
-    """All branches of the one item to their ends; then the first failure is raised."""
-    (item,) = process.program
-    assert isinstance(item, tuple)
-    calls = [
-        along(process, run, branch, f"@{index}", At(), ROOT) for index, branch in enumerate(item)
-    ]
-    for result in await asyncio.gather(*calls, return_exceptions=True):
-        if isinstance(result, BaseException):
-            raise result
 
 
 def side_by_side(count: int) -> Program:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -15,7 +16,19 @@ from hypothesis import strategies as st
 
 from agl.ports.errors import Overloaded
 from agl.sdk import Run
-from engine.model import ROOT, At, Item, Leaf, Nest, Process, Program, Stage, World
+from engine.model import (
+    ROOT,
+    At,
+    Item,
+    Leaf,
+    Nest,
+    Process,
+    Program,
+    Stage,
+    World,
+    gathered,
+    leaves,
+)
 
 kinds = st.sampled_from(("write", "write", "tell", "look", "idle", "verify", "ask", "record"))
 touches = st.sampled_from(("", "", "x", "x", "y", "red"))
@@ -220,3 +233,74 @@ def test_a_landing_that_was_cut_off_lands_on_what_came_since(tmp_path: Path) -> 
         world.run(program, Stage(seed, lag=2, kill=kill))
         assert world.run(program, Stage(seed + 9, lag=4)) is not None
         assert not world.wrong
+
+
+def crowd(count: int) -> Program:
+    """Side by side: a step in a child that lands, a step in the parent, and a child that lands
+    before a step in the parent."""
+    parts: list[tuple[Leaf | Nest, ...]] = []
+    for index in range(count):
+        inner = Nest("c", (Leaf("write", text=index),))
+        parts += [(inner,), (Leaf("write", "p", text=index),), (inner, Leaf("tell", "p"))]
+    return (tuple(parts[:count]),)
+
+
+def steps_recorded(world: World) -> int:
+    return sum(bool(one.places) for one in world.every)
+
+
+@pytest.mark.parametrize(
+    ("count", "seed"),
+    [
+        *((12, seed) for seed in range(10)),
+        (100, 0),
+        *(pytest.param(150, seed, marks=pytest.mark.long) for seed in range(50)),
+    ],
+)
+def test_when_one_of_a_crowd_fails_a_resume_runs_it_alone(
+    world: World, count: int, seed: int
+) -> None:
+    program, chance = crowd(count), Random(seed)
+    total = sum(1 for _ in leaves(program))
+    middle = count // 6 * 3
+    failing = f"s/write/{middle // 3}@{middle}"
+    kills = [chance.randrange(3, 4 * count) for _ in range(chance.randrange(4))]
+    for kill in (*kills, None):
+        stage = Stage(chance.randrange(999), lag=9, kill=kill, failing=failing)
+        world.run(program, stage, gathered)
+        assert not world.wrong, world.wrong
+    assert steps_recorded(world) == total - 1
+    report = world.run(program, Stage(chance.randrange(999), lag=9))
+    assert not world.wrong, world.wrong
+    assert report is not None
+    assert (report.replayed, report.ran) == (total - 1, 1)
+    assert executed(world) == [failing]
+    assert report.unlanded == ()
+    assert len(world.repo.tokens(report.head)) == total
+
+
+@pytest.mark.parametrize(
+    ("count", "seed"),
+    [
+        *((12, seed) for seed in range(10)),
+        (100, 0),
+        *(pytest.param(150, seed, marks=pytest.mark.long) for seed in range(50)),
+    ],
+)
+def test_a_crowd_killed_at_random_goes_on_in_another_order(
+    world: World, count: int, seed: int
+) -> None:
+    program, chance = crowd(count), Random(seed)
+    total, before = sum(1 for _ in leaves(program)), 0
+    for _ in range(4):
+        kill, faults = chance.randrange(3, 3 * count), chance.choice(("", "raised"))
+        world.run(program, Stage(chance.randrange(999), lag=9, kill=kill, faults=faults))
+        assert not world.wrong, world.wrong
+        before = steps_recorded(world)
+    report = world.run(program, Stage(chance.randrange(999), lag=9))
+    assert not world.wrong, world.wrong
+    assert report is not None
+    assert (report.replayed, report.ran) == (before, total - before)
+    assert steps_recorded(world) == total
+    assert report.unlanded == ()
+    assert len(world.repo.tokens(report.head)) == total

@@ -39,24 +39,38 @@ class Submodules:
             source = self._source(name) or await self._elsewhere(path)
             if source is None and not (self._own / name).is_dir():
                 continue
-            # git refuses to clone a submodule from a path unless told (CVE-2022-39253).
-            answer = await self._git.run(
-                "-c",
-                "protocol.file.allow=always",
-                "-c",
-                f"submodule.{name}.url={source or self._own / name}",
-                "submodule",
-                "--quiet",
-                "update",
-                "--checkout",
-                "--",
-                path,
-                check=False,
-                timeout_s=LONG_S,
-            )
-            if answer.status != 0:
+            url = str(source or self._own / name)
+            if await self._update(name, path, url):
+                continue
+            if not (await self._find_commit(path) and await self._update(name, path, url)):
                 failed.append(path)
         return tuple(failed)
+
+    async def _update(self, name: str, path: str, url: str) -> bool:
+        # git refuses to clone a submodule from a path unless told (CVE-2022-39253).
+        answer = await self._git.run(
+            "-c",
+            "protocol.file.allow=always",
+            "-c",
+            f"submodule.{name}.url={url}",
+            "submodule",
+            "--quiet",
+            "update",
+            "--checkout",
+            "--",
+            path,
+            check=False,
+            timeout_s=LONG_S,
+        )
+        return answer.status == 0
+
+    async def _find_commit(self, path: str) -> bool:
+        """Fetches the commit that the index wants from another tree, where one holds it."""
+        own = git_dir_of(self._tree / path)
+        wanted = await self._git.run("rev-parse", "-q", "--verify", f":0:{path}", check=False)
+        if own is None or wanted.status != 0:
+            return False
+        return await self._fetch(own, path, wanted.text)
 
     async def fetch(self, coming: Iterable[Change]) -> None:
         """Fetches the commits that submodules are to be at from any tree of the repository that
@@ -66,22 +80,27 @@ class Submodules:
             own = git_dir_of(self._tree / path)
             if own is None or await self._holds(own, one.object):
                 continue
-            holder = await self._elsewhere(path, one.object)
-            if holder is not None:
-                # Only what a ref is at may be fetched by default (git-config(1), uploadpack.*).
-                await self._runner.at(own).run(
-                    "-c",
-                    "protocol.file.allow=always",
-                    "fetch",
-                    "--quiet",
-                    "--no-tags",
-                    "--no-recurse-submodules",
-                    "--no-write-fetch-head",
-                    "--upload-pack=git -c uploadpack.allowAnySHA1InWant=true upload-pack",
-                    str(holder),
-                    f"{one.object}:refs/agl/landed/{one.object}",
-                    timeout_s=LONG_S,
-                )
+            await self._fetch(own, path, one.object)
+
+    async def _fetch(self, own: Path, path: str, commit: str) -> bool:
+        holder = await self._elsewhere(path, commit)
+        if holder is None:
+            return False
+        # Only what a ref is at may be fetched by default (git-config(1), uploadpack.*).
+        await self._runner.at(own).run(
+            "-c",
+            "protocol.file.allow=always",
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-recurse-submodules",
+            "--no-write-fetch-head",
+            "--upload-pack=git -c uploadpack.allowAnySHA1InWant=true upload-pack",
+            str(holder),
+            f"{commit}:refs/agl/landed/{commit}",
+            timeout_s=LONG_S,
+        )
+        return True
 
     async def unpublished(self, coming: Iterable[Change]) -> tuple[str, ...]:
         """A sentence for each commit of a submodule that the user's checkout does not hold."""

@@ -113,8 +113,9 @@ class WorkspaceProvider(ABC):
 
     @abstractmethod
     async def open(self, scope: Scope, start: str) -> Workspace:
-        """The scope's worktree. Made on its branch at `start` if it is not there; idempotent across
-        kills and processes; on failure undone whole. A tree that is there is handed out as it is.
+        """The scope's worktree. Made on its branch at `start` if it is not there, with what the
+        project gives its trees; idempotent across kills and processes; on failure undone whole. A
+        tree that is there is handed out as it is; one that was not whole yet is made again.
 
         Stale lock files in the tree and on the scope's branch are removed: the caller holds the
         run's lock and has ended its survivors.

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from agl.adapters.memory.store import MemoryStore
 from agl.api import runs
 from agl.api.endings import Report
 from agl.config import container
 from agl.ports.ids import Label
 from agl.ports.ledger import Kind
+from agl.ports.store import Address, Document
 from agl.ports.verifier import Verdicts
 from agl.sdk import (
     Choice,
@@ -509,3 +512,43 @@ def test_e13_a_retry_that_fails_frees_the_parent_and_is_made_again(tmp_path: Pat
     report = h.resume()
     assert report.unlanded == ()
     assert h.files() == {"same.txt": "both", "c.txt": "c"}
+
+
+class UnsureStore(MemoryStore):
+    """Writes a landing that has landed, and fails all the same, once."""
+
+    failed = False
+
+    def write(self, address: Address, document: Document) -> None:
+        super().write(address, document)
+        is_landing = document.get("kind") == Kind.LANDING.value
+        if is_landing and document["head_after"] != document["head_before"] and not self.failed:
+            self.failed = True
+            raise UpstreamError("no space left")
+
+
+def test_a_landing_that_could_not_be_recorded_is_not_landed_over(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    async def body(run: Run[None]) -> None:
+        for name in ("a", "b"):
+            child = run.worktree(name)
+            await child.step(writer(f"write-{name}"), commit=f"Write {name}")
+            try:
+                await child.integrate()
+            except UpstreamError as error:
+                said.append(str(error))
+
+    world = container.in_memory(tmp_path, agent=THREE, verdicts=lambda tree, command: True)
+    store, flow = UnsureStore(), of(body)
+    loaded = runs.Loaded(flow.module, flow)
+    services = dataclasses.replace(world.services, store=store)
+    report = asyncio.run(runs.run(services, loaded, Label("run"), None))
+    assert report.exit_code == 6
+    assert said[0] == "no space left"
+    assert "could not be recorded" in said[1]
+    report = asyncio.run(runs.resume(services, lambda _: loaded, Label("run")))
+    assert report.result == "landed", report.message
+    assert report.unlanded == ()
+    files = asyncio.run(world.services.history.files(report.head))
+    assert sorted(files) == ["a.txt", "b.txt"]

@@ -46,7 +46,9 @@ async def land(lease: Lease, waiting: Waiting) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("work", "gives_way"), [(ends, True), (fails, False), (goes_on, False)], ids=str
+    ("work", "gives_way"),
+    [(ends, True), (fails, False), (goes_on, False)],
+    ids=["ends", "fails", "goes on"],
 )
 async def test_only_a_task_that_ended_well_has_forgotten_its_hold(
     work: Callable[[], Awaitable[None]], gives_way: bool

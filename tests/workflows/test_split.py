@@ -243,7 +243,7 @@ def test_the_screen_shows_paths_and_where_the_tree_is(tmp_path: Path) -> None:
     h.run(split, params(rounds=1))
     first, second = screens
     assert first.body[0] == Text(BOTH)
-    assert "`agl show run`" in str(first.body[-1])
+    assert str(h.tree()) in str(first.body[-1])
     assert [one.label for one in first.responses] == [RETRY, REPAIR, GIVE_UP]
     assert [one.label for one in second.responses] == [RETRY, GIVE_UP]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from agl.ports.errors import InputError
@@ -84,6 +85,12 @@ class Run(Generic[P_co]):
             InputError: the child has not begun.
         """
         return self._place.begun.given
+
+    @property
+    def folder(self) -> Path:
+        """Where the worktree of this run, or of this child, is or will be. It is for a person to
+        look into; a resume on another machine has another one."""
+        return self._place.run.services.workspaces.folder(self._place.scope)
 
     @property
     def build(self) -> str | None:

@@ -78,6 +78,7 @@ class ScopeState:
         self.base = base
         self.lease = Lease()
         self.activity: str | None = None
+        self._in_doubt: UpstreamError | None = None
         self._workspace: Workspace | None = None
         self._claimed: dict[_Claim, int] = {}
         self._given_back: dict[_Claim, set[int]] = {}
@@ -180,8 +181,13 @@ class ScopeState:
         return entry
 
     def rewrite(self, landing: Entry) -> None:
-        """Records the next state of a landing."""
-        self.run.ledger.rewrite_landing(self.scope, landing)
+        """Records the next state of a landing. Where that fails, nobody knows whether it has landed
+        before the ledger is read again, so this process no longer works in the tree."""
+        try:
+            self.run.ledger.rewrite_landing(self.scope, landing)
+        except UpstreamError as error:
+            self._in_doubt = error
+            raise
         self.chain.replace(landing)
         self._note_move(landing)
 
@@ -221,7 +227,16 @@ class ScopeState:
             )
 
     async def tree(self) -> Workspace:
-        """The scope's worktree, made on first use at the tip."""
+        """The scope's worktree, made on first use at the tip.
+
+        Raises:
+            UpstreamError: a landing there could not be recorded.
+        """
+        if self._in_doubt is not None:
+            raise UpstreamError(
+                f"a landing in {self.scope.tree!r} could not be recorded ({self._in_doubt});"
+                f" `agl resume {self.scope.label}` goes on from what is"
+            )
         if self._workspace is None:
             self._workspace = await self.run.services.workspaces.open(self.scope, self.chain.tip)
             for text in self._workspace.warnings:

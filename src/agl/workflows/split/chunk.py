@@ -87,11 +87,11 @@ class ChunkAtWork:
         screen = Screen[Answer](
             title,
             *(Text(line) for line in trouble.lines),
-            f"It waits, merged as far as it goes, in the run's tree; `agl show {self._run.label}`"
-            " says where that is. Put it right there, then retry.",
+            f"It waits, merged as far as it goes, in {str(self._run.folder)!r}. Put it right there,"
+            " then retry.",
             responses=choices,
         )
-        return await self._run.ask(screen), title
+        return await self._run.ask(screen, key=title), title
 
     def _may_repair(self, trouble: Trouble) -> bool:
         return trouble.is_repairable and self._repairs < self._params.rounds

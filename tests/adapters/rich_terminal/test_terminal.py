@@ -232,6 +232,14 @@ async def test_a_resize_draws_the_frame_anew() -> None:
         assert await answer == Typed("note", "half and all")
 
 
+async def test_a_resize_is_heard_while_the_terminal_is_open_and_no_longer() -> None:
+    loop = asyncio.get_running_loop()
+    async with sitting():
+        await asyncio.sleep(0)
+        assert signal.getsignal(signal.SIGWINCH) not in (signal.SIG_DFL, signal.SIG_IGN)
+    assert not loop.remove_signal_handler(signal.SIGWINCH)
+
+
 async def test_a_run_that_was_stopped_and_comes_back_draws_below_what_was_printed() -> None:
     async with sitting() as one:
         one.tell(*split())

@@ -42,7 +42,13 @@ def equipped(
         FilesystemLocks(found.common_dir),
         SystemClock(),
         Equipment(
-            repo.runner, verifier, found.top, "root", copy=copy, setup=setup, timeout_s=timeout_s
+            repo.runner,
+            verifier,
+            found.top,
+            str(repo.place),
+            copy=copy,
+            setup=setup,
+            timeout_s=timeout_s,
         ),
     )
 
@@ -190,7 +196,7 @@ async def test_a_maker_that_is_cancelled_leaves_nothing(repo: GitTrees) -> None:
     with pytest.raises(asyncio.CancelledError):
         await making
     assert nothing_was_made(repo)
-    assert await SystemProcesses().end(Marker(f"root/{SCOPE.label}")) == ()
+    assert await SystemProcesses().end(Marker(f"{repo.place}/{SCOPE.label}")) == ()
 
 
 async def test_a_tree_that_was_not_whole_is_cleared_without_a_leftover(repo: GitTrees) -> None:
@@ -266,7 +272,7 @@ async def test_what_the_commit_holds_is_not_overwritten(repo: GitTrees) -> None:
 
 async def test_a_setup_runs_in_the_new_tree_with_the_runs_mark(repo: GitTrees) -> None:
     tree = await equipped(repo, setup='echo "$PWD $AGL_RUN" > made.ignored').open(SCOPE, repo.base)
-    assert (tree.path / "made.ignored").read_text() == f"{tree.path} root/fix\n"
+    assert (tree.path / "made.ignored").read_text() == f"{tree.path} {repo.place}/fix\n"
     (tree.path / "made.ignored").unlink()
     await equipped(repo, setup="touch again.ignored").open(SCOPE, repo.base)
     assert files_below(tree.path) == BASE_FILES, "a tree that is there is not set up again"
@@ -310,7 +316,11 @@ async def _open_in(repo: GitTrees, start: Path, name: str) -> set[str]:
     scope = SCOPE.child(Namespace(name))
     tree = await repo.provider.open(scope, repo.git("rev-parse", "main"))
     assert (await tree.state()).clean
-    return set(files_below(tree.path))
+    files = set(files_below(tree.path))
+    git_dir = Path(repo.git("rev-parse", "--absolute-git-dir", cwd=tree.path))
+    leaves_out = files != set(await repo.history.files("main"))
+    assert (git_dir / "info" / "sparse-checkout").exists() == leaves_out
+    return files
 
 
 async def test_a_tree_is_as_sparse_as_the_checkout(repo: GitTrees) -> None:

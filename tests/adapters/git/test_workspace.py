@@ -535,7 +535,7 @@ OWN_MOVES = {
         "git rebase -q --keep-empty --force-rebase HEAD~1",
         "git stash pop -q",
     ],
-    "without logs": ["git commit -q --allow-empty -m own", "git reflog expire --expire=now --all"],
+    "without logs": ["git commit -q --allow-empty -m own", "git reflog expire --expire=now HEAD"],
 }
 
 

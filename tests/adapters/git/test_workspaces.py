@@ -342,6 +342,24 @@ async def test_a_submodule_that_cannot_be_filled_is_named(repo: GitTrees, tmp_pa
     assert [warning for warning in tree.warnings if "'lib'" in warning]
 
 
+async def test_a_submodule_does_not_come_from_a_tree_that_is_not_whole(
+    repo: GitTrees, tmp_path: Path
+) -> None:
+    _add_submodule(repo, tmp_path)
+    base = repo.git("rev-parse", "HEAD")
+    tree = await repo.provider.open(SCOPE, base)
+    git_dir = Path(repo.git("rev-parse", "--absolute-git-dir", cwd=tree.path))
+    repo.git("submodule", "--quiet", "deinit", "--all")
+    shutil.rmtree(repo.checkout / ".git" / "modules")
+    other = await repo.provider.open(CHILD, base)
+    assert (other.path / "lib" / "lib.txt").read_bytes() == b"library"
+    (git_dir / "locked").write_text("agl: being made")
+    other_dir = Path(repo.git("rev-parse", "--absolute-git-dir", cwd=other.path))
+    (other_dir / "locked").write_text("agl: being made")
+    third = await repo.provider.open(SCOPE.child(Namespace("third")), base)
+    assert not (third.path / "lib" / "lib.txt").exists()
+
+
 @pytest.mark.parametrize("recurse", ["false", "true"])
 async def test_what_was_typed_in_a_submodule_is_kept(
     repo: GitTrees, tmp_path: Path, recurse: str

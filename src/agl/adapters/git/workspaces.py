@@ -65,7 +65,7 @@ class GitWorkspaces(WorkspaceProvider):
         self._refs = Refs(git, repository.common_dir)
         self._equipment = equipment
         self._opening: dict[Path, asyncio.Lock] = {}
-        self._filling = asyncio.Semaphore(os.cpu_count() or 1)
+        self._filling = asyncio.Semaphore(max(2, os.cpu_count() or 1))
 
     def folder(self, scope: Scope) -> Path:
         return self._trees / scope.label / scope.tree
@@ -127,7 +127,6 @@ class GitWorkspaces(WorkspaceProvider):
         async with self._turn():
             registration, branch_made_at = await self._register(scope, folder, start)
         try:
-            # More checkouts at once than processors only get in each other's way.
             async with self._filling:
                 workspace = self._workspace(scope, registration)
                 await self._fill(workspace)

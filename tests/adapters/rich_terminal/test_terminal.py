@@ -481,6 +481,8 @@ async def test_without_colour_none_is_written() -> None:
             drawn = bool(coloured.search(one.desk.seen))
             answer = one.asked(SURE)
             await one.desk.until_seen("1 to 3:")
+            one.desk.pastes("a\x0cb")
+            await one.desk.until_seen("1 to 3: a^Lb")
             asked = bool(coloured.search(one.desk.seen))
             answer.cancel()
         assert (drawn, asked) == (colour, colour)

@@ -460,8 +460,10 @@ class World:
             ran = self.by_result[int(value["typed"])]
         else:
             ran = self.by_result[value]
+        given = self.resolved(calling.get()).given
         for one in ran.places:
-            twice = one.epoch == note.epoch and one in self.live(note.scope)
+            same = (one.epoch, one.given) == (note.epoch, given)
+            twice = same and one in self.live(note.scope)
             self.must(not twice, f"{ran.key} was recorded twice in one epoch")
         if ran.places:
             self.seen["adopted"] += 1
@@ -475,8 +477,7 @@ class World:
             fits = more == ({ran.result} if ran.writes else set())
             self.must(fits and after[: len(before)] == before, f"{ran.key} committed {more}")
             ran.end = after
-        asked = self.resolved(calling.get())
-        note.given, note.ran = asked.given, ran
+        note.given, note.ran = given, ran
         ran.places.append(note)
 
     def _note_landing(
@@ -491,7 +492,11 @@ class World:
             self.seen[states[-1]] += 1
         if old is not None:
             self.must(note.stages[: len(old.stages)] == old.stages, f"the {what} lost a stage")
-            self.must(not old.is_settled, f"{states[-1]} came after the {what} was settled")
+            follows = not old.is_settled or (old.stages[-1]["state"], states[-1]) == (
+                "released",
+                "aborted",
+            )
+            self.must(follows, f"{states[-1]} came after the {what} was settled")
         else:
             for other in self.live(note.scope):
                 if (

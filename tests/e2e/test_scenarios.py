@@ -509,7 +509,7 @@ def test_i1_i8_a_model_that_fails_runs_no_tool_and_keeps_the_work(
         {"text": "done"},
     ]
     (world.folder / "script.json").write_text(script({"work": turns}))
-    done = world.agl(*arguments)
+    done = world.agl(*arguments, "--max-wait", "0")
     assert done.status == code
     assert kind in sentence("\n".join(done.err.splitlines()[-1:]))
     assert "'work'" in done.err
@@ -522,3 +522,31 @@ def test_i1_i8_a_model_that_fails_runs_no_tool_and_keeps_the_work(
     assert isinstance(kept, list)
     assert world.git("show", f"refs/agl/kept/{kept[0]}:half.txt") == "half"
     assert world.git("show", "agl/x:whole.txt") == "whole"
+
+
+@pytest.mark.parametrize("kind", ["overloaded", "rate_limited", "dropped"])
+def test_i4_a_provider_that_cannot_answer_now_is_waited_for(world: World, kind: str) -> None:
+    """The conversation goes on where it was: nothing is begun again, and nothing is done twice."""
+    arguments = prepared(world)
+    turns = [
+        {"calls": [write("half.txt", "half\n"), shell("echo half >> $COUNTER")]},
+        {"error": {"kind": kind, "retry_after_s": 1}},
+        {"calls": [write("whole.txt", "whole\n")]},
+        {"text": "done"},
+    ]
+    (world.folder / "script.json").write_text(script({"work": turns}))
+    done = world.agl(*arguments)
+    assert done.status == 0, done.err
+    assert "waiting until" in done.err
+    assert world.counted() == ["half"]
+    assert world.git("show", "agl/x:half.txt") == "half"
+    assert world.git("show", "agl/x:whole.txt") == "whole"
+    assert world.git("for-each-ref", "refs/agl/kept") == ""
+
+
+def test_a_wrong_wait_is_refused(world: World) -> None:
+    for wrong in ("soon", "-1", "1d", ""):
+        done = world.agl(*prepared(world), "--max-wait", wrong)
+        assert done.status == 2
+        assert "--max-wait" in sentence(done.err)
+    assert world.agl("list").out == ""

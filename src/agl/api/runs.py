@@ -46,8 +46,10 @@ async def run(
     base_ref: str = "HEAD",
     answers: Mapping[str, str] | None = None,
     emit: Emit | None = None,
+    max_wait_s: float = 0.0,
 ) -> Report:
-    """Begins a run and goes to the end of its workflow.
+    """Begins a run and goes to the end of its workflow. A provider that cannot answer now is waited
+    for, for `max_wait_s` seconds in a row.
 
     Raises:
         AglError: refused, and nothing was made; or the tree could not be made, and `resume` goes on
@@ -76,7 +78,7 @@ async def run(
         ledger.write_record(record)
         epoch, _ = next_epoch(ledger, source, services)
         ledger.write_epoch(epoch)
-        state = RunState(services, root, ledger, epoch, answers or {}, emit)
+        state = RunState(services, root, ledger, epoch, answers or {}, emit, max_wait_s)
         scope = ScopeState(state, root, base, Chain(base, epoch.number))
         state.emit("run_started", root, loaded.name, epoch=epoch.number, resumed=False)
         dirty = tuple(await checkout.look(services))
@@ -95,6 +97,7 @@ async def resume(
     again: str | None = None,
     answers: Mapping[str, str] | None = None,
     emit: Emit | None = None,
+    max_wait_s: float = 0.0,
 ) -> Report:
     """Goes on with a run: replays what is recorded, and runs the rest.
 
@@ -146,7 +149,7 @@ async def resume(
                 services, root, ours, last[-1] if last else record.base
             )
         await checks.refuse_elsewhere(services, root)
-        state = RunState(services, root, ledger, epoch, answers or {}, emit)
+        state = RunState(services, root, ledger, epoch, answers or {}, emit, max_wait_s)
         state.recorded, state.gone = recorded, gone
         state.load_spendings(
             ledger.spendings(), (one for found in recorded.values() for one in found)

@@ -9,6 +9,8 @@ from agl.cli.context import Context
 from agl.cli.page import Page
 from agl.cli.parsing import Parser
 from agl.cli.reports import page_of_report
+from agl.cli.waiting import add_flag as add_wait_flag
+from agl.cli.waiting import read_duration
 from agl.ports.ids import Label
 
 
@@ -29,16 +31,24 @@ def answer(argv: list[str], context: Context) -> Page:
         " again",
     )
     add_answers_flag(parser)
+    add_wait_flag(parser)
     events.add_flag(parser)
     args = parser.parse(argv)
     label, answers = Label(args.label), read_answers(args.answers)
+    max_wait_s = read_duration(args.max_wait)
 
     from agl.api import runs, workflows
 
     services = context.services(label, watched=args.events != events.STDOUT)
     lines = events.lines_to(args.events, as_json=context.as_json)
     work = runs.resume(
-        services, workflows.load, label, again=args.again, answers=answers, emit=lines
+        services,
+        workflows.load,
+        label,
+        again=args.again,
+        answers=answers,
+        emit=lines,
+        max_wait_s=max_wait_s,
     )
     report = context.finish(work, resumes=f"agl resume {label}")
     page = page_of_report(report, bare=services.checkout is None)

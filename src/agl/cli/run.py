@@ -14,6 +14,8 @@ from agl.cli.context import Context
 from agl.cli.page import Page
 from agl.cli.parsing import Parser
 from agl.cli.reports import page_of_report
+from agl.cli.waiting import add_flag as add_wait_flag
+from agl.cli.waiting import read_duration
 from agl.ports.ids import Label
 
 if TYPE_CHECKING:
@@ -35,12 +37,20 @@ def answer(argv: list[str], context: Context) -> Page:
         add_flags(parser, loaded)
         args = parser.parse(argv)
         label, answers = Label(args.label), read_answers(args.answers)
+        max_wait_s = read_duration(args.max_wait)
         params = params_from(args, loaded)
     context.register()
     services = context.services(label, watched=args.events != events.STDOUT)
     lines = events.lines_to(args.events, as_json=context.as_json)
     work = runs.run(
-        services, loaded, label, params, base_ref=args.base_ref, answers=answers, emit=lines
+        services,
+        loaded,
+        label,
+        params,
+        base_ref=args.base_ref,
+        answers=answers,
+        emit=lines,
+        max_wait_s=max_wait_s,
     )
     report = context.finish(work, resumes=f"agl resume {label}")
     page = page_of_report(report, bare=services.checkout is None)
@@ -84,6 +94,7 @@ def _add_flags(parser: Parser) -> argparse.Action:
         help="the commit to start at (default: HEAD)",
     )
     add_answers_flag(parser)
+    add_wait_flag(parser)
     events.add_flag(parser)
     return label
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from agl.loop import events
@@ -16,8 +17,10 @@ from agl.ports.agents import (
     Said,
     Spent,
     Toolbox,
+    Wait,
 )
-from agl.ports.llm import LLM, LLMResponse, Message, Purpose, ToolUse
+from agl.ports.errors import Transient
+from agl.ports.llm import LLM, LLMRequest, LLMResponse, Message, Purpose, ToolUse
 from agl.ports.models import Capability, ModelId
 
 _BEGIN = "Begin."
@@ -57,7 +60,7 @@ class LoopRunner(AgentRunner):
             return events.Approved()
 
         agent = Agent(
-            self._llm,
+            _Patient(self._llm, task.wait),
             model=task.model,
             system=task.instructions,
             tools=(*self._toolbox(task), *task.tools),
@@ -69,6 +72,24 @@ class LoopRunner(AgentRunner):
         if trouble:
             raise trouble[0]
         return AgentOutcome(outcome.text, outcome.model)
+
+
+class _Patient(LLM):
+    """Asks again, as often as may be waited. Of an answer that broke off nothing is kept."""
+
+    def __init__(self, llm: LLM, wait: Wait) -> None:
+        self._llm = llm
+        self._wait = wait
+
+    async def generate(self, request: LLMRequest, on_delta: Callable[[str], None]) -> LLMResponse:
+        tries = request.purpose.attempt
+        while True:
+            try:
+                return await self._llm.generate(request, on_delta)
+            except Transient as error:
+                await self._wait(error)
+                tries += 1
+                request = replace(request, purpose=replace(request.purpose, attempt=tries))
 
 
 def _tell(event: events.Event, emit: Callable[[AgentEvent], None]) -> None:

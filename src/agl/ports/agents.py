@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from agl.ports.errors import Transient
 from agl.ports.ids import Scope
 from agl.ports.models import Capability, ModelId, Restriction, Usage
 from agl.ports.processes import Marker
@@ -37,6 +38,14 @@ class AgentTool:
     reports: bool = False
 
 
+Wait = Callable[[Transient], Awaitable[None]]
+
+
+async def give_up(error: Transient) -> None:
+    """Waits for nothing."""
+    raise error
+
+
 @dataclass(frozen=True, slots=True)
 class AgentTask:
     """One attempt of a step.
@@ -44,7 +53,8 @@ class AgentTask:
     `nth`: which of that name in its scope this is, from 1. `attempt`: which try at it, from 1,
     those of dead processes counted. `prompt`: the step's inputs in words.
     `follow_up`: asked when the agent has ended its turn; a text to go on with in the same
-    conversation, or None to end.
+    conversation, or None to end. `wait`: called with a failure after which the same conversation
+    can go on; it returns when that is to be tried, and raises when it is not.
     """
 
     scope: Scope
@@ -59,6 +69,7 @@ class AgentTask:
     tools: tuple[AgentTool, ...]
     marker: Marker
     follow_up: Callable[[], str | None]
+    wait: Wait = give_up
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ AglError 70
 │   └── AuthenticationFailed
 ├── UpstreamError 6              vendor, git, network, disk, or nobody there
 │   ├── Transient                the same call may work later
-│   │   ├── Overloaded · RateLimited · StreamDropped
+│   │   ├── Overloaded · RateLimited · UsageLimited · StreamDropped
 │   ├── ContextTooLong
 │   ├── RoleIncomplete           the agent ended without its report
 │   ├── NeedsAnswer              a question, and nobody to answer it
@@ -104,6 +104,10 @@ class Overloaded(Transient):
 
 class RateLimited(Transient):
     """Too many requests for this account now."""
+
+
+class UsageLimited(Transient):
+    """The account's allowance is used up; `retry_after_s` says when there is a new one."""
 
 
 class StreamDropped(Transient):

@@ -32,6 +32,7 @@ KINDS = {
     "step_replayed": "a recorded step was served; details: head",
     "step_finished": "an entry was written; details: head, changed, duration_s, usage",
     "step_failed": "an agent or its ending failed; details: error",
+    "waiting": "a provider cannot answer now, and is waited for; details: why, seconds, until",
     "step_stopped": "an agent was stopped, by a signal or because a step beside it failed",
     "agent_acted": "one line on what the agent is doing; details: activity",
     "agent_said": "text of the agent; details: text",
@@ -88,6 +89,8 @@ def _what_happened(kind: str, about: str, details: _Details) -> str:
             return f"{about}: done{details.results()}"
         case "step_stopped":
             return f"{about}: stopped"
+        case "waiting":
+            return f"{about}: waiting until {details.text('until')}: {details.text('why')}"
         case "step_failed":
             return f"{about}: failed{details.text('error', ': {}')}"
         case "agent_acted":

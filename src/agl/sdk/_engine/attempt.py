@@ -18,6 +18,7 @@ from agl.ports.workspace import Keeping, Workspace
 from agl.sdk._engine import watch
 from agl.sdk._engine.asking import Call, prompt_of
 from agl.sdk._engine.capabilities import require
+from agl.sdk._engine.patience import Waits
 from agl.sdk._engine.reports import AttemptAtWork, Report, agent_tools
 from agl.sdk._engine.scope import Asked, ScopeState
 from agl.sdk._engine.shielding import finish
@@ -26,11 +27,12 @@ from agl.sdk._engine.shielding import finish
 class Attempt:
     """One attempt of a step, from a clean tree to its entry."""
 
-    def __init__(self, scope: ScopeState, call: Call, asked: Asked) -> None:
+    def __init__(self, scope: ScopeState, call: Call, asked: Asked, waits: Waits) -> None:
         self._scope = scope
         self._run = scope.run
         self._call = call
         self._asked = asked
+        self._waits = waits
         self._id = uuid.uuid4().hex
         self._namespace = "/".join(scope.scope.path)
         self._nth = scope.nth(asked.name)
@@ -102,6 +104,7 @@ class Attempt:
             tools=agent_tools(call.role.tools, self._report, at_work, self._warn),
             marker=self._marker,
             follow_up=self._report.follow_up,
+            wait=self._waits.wait,
         )
         try:
             async with asyncio.timeout(call.timeout_s) as limit:
@@ -235,6 +238,7 @@ class Attempt:
         return Marker(self._run.marker.run, self._id)
 
     def _hear(self, event: AgentEvent) -> None:
+        self._waits.progressed()
         match event:
             case Said(text):
                 self._emit("agent_said", text=text)

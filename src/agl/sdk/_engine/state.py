@@ -19,6 +19,7 @@ from agl.ports.processes import Marker
 from agl.ports.workspace import KeptItem
 from agl.sdk._engine.leases import Waiting
 from agl.sdk._engine.ledger import Ledger
+from agl.sdk._engine.patience import Patience
 from agl.sdk._engine.services import Services
 from agl.sdk._engine.source import digest_of, digests_of
 from agl.sdk.roles import files_taken_in
@@ -39,6 +40,7 @@ class RunState:
     epoch: Epoch
     answers: Mapping[str, str]
     emit_to: Emit | None = None
+    max_wait_s: float = 0.0
     scopes: dict[Scope, ScopeState] = field(default_factory=dict)
     spendings: dict[str, Spending] = field(default_factory=dict)
     tries: dict[tuple[str, str, int], int] = field(default_factory=dict)
@@ -56,9 +58,11 @@ class RunState:
     calls: list[asyncio.Task[Any]] = field(default_factory=list)
     has_ended: bool = False
     waiting: Waiting = field(init=False)
+    patience: Patience = field(init=False)
 
     def __post_init__(self) -> None:
         self.waiting = Waiting(lambda: len(self.calls))
+        self.patience = Patience(self.services.clock, self.max_wait_s)
 
     @property
     def marker(self) -> Marker:

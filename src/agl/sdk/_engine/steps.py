@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from agl import schema
+from agl.ports.errors import Transient
 from agl.sdk._engine.asking import Call, asked_of
 from agl.sdk._engine.attempt import Attempt
+from agl.sdk._engine.patience import Waits
 from agl.sdk._engine.reports import refuse_in_tool
-from agl.sdk._engine.scope import ScopeState
+from agl.sdk._engine.scope import Asked, ScopeState
 
 
 async def step(scope: ScopeState, call: Call, onto: ScopeState | None = None) -> object:
@@ -27,8 +29,22 @@ async def step(scope: ScopeState, call: Call, onto: ScopeState | None = None) ->
                 scope.refuse_if_held()
                 served = scope.adopted(asked, decode)
             if served is None:
-                return decode(await Attempt(scope, call, asked).run())
+                return decode(await _run(scope, call, asked))
     scope.run.replayed += 1
     scope.run.emit("step_replayed", scope.scope, asked.name, head=served.entry.head_after)
     scope.hand_out(served.entry.head_after)
     return served.value
+
+
+async def _run(scope: ScopeState, call: Call, asked: Asked) -> object:
+    """Attempts until one ends, or waiting for the provider is over."""
+
+    def tell(why: str, seconds: float, until: str) -> None:
+        scope.run.emit("waiting", scope.scope, asked.name, why=why, seconds=seconds, until=until)
+
+    waits = Waits(scope.run.patience, call.model.provider, tell)
+    while True:
+        try:
+            return await Attempt(scope, call, asked, waits).run()
+        except Transient as error:
+            await waits.wait(error)

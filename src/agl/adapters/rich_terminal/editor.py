@@ -138,7 +138,7 @@ class Editor:
         self._app.invalidate()
 
     def print_above(self, lines: Sequence[Line]) -> None:
-        """Prints lines that stay, above the frame; only while it asks."""
+        """Prints lines that stay, above the frame."""
         self._app.renderer.erase()
         self._write(lines)
         self._app.invalidate()

@@ -185,7 +185,7 @@ class RichTerminal(Terminal):
             await _until(self._changed, _LOOK_AGAIN_S)
             self._changed.clear()
             self._asked.clear()
-            if self._said and editor.is_asking:
+            if self._said:
                 editor.print_above(self._take_said())
             editor.refresh()
             await _until(self._asked, _REDRAW_ABOVE_A_QUESTION_S)

@@ -169,7 +169,9 @@ class RichTerminal(Terminal):
             how = await self._editor.run()
         finally:
             following.cancel()
-            await asyncio.wait({following})
+            (failed,) = await asyncio.gather(following, return_exceptions=True)
+        if isinstance(failed, Exception) and not isinstance(failed, OSError):
+            raise failed
         if how is Ended.NOBODY_THERE:
             self._nobody_there = True
             # A window that closes also sends a signal, which says it better.

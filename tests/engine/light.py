@@ -475,7 +475,7 @@ class LightVerifier(Verifier):
         world.must(world.is_landing(tree.name), "a build ran, and no landing is at work")
         process.gates.append(head)
         await process.pause()
-        if process.fails():
+        if process.fails(f"{BUILD} {len(process.gates)}"):
             raise Overloaded("no disk")
         world.must(repo.head(here) == head, "the tree moved under the gate")
         if repo.is_green(head):

@@ -15,9 +15,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from agl.ports.errors import Overloaded
+from agl.ports.ids import Namespace
+from agl.ports.ledger import entry_address
 from agl.sdk import Run
+from agl.sdk._engine.ledger import Ledger
 from engine.model import (
     ROOT,
+    Asked,
     At,
     Item,
     Leaf,
@@ -26,6 +30,7 @@ from engine.model import (
     Program,
     Stage,
     World,
+    calling,
     gathered,
     leaves,
 )
@@ -233,6 +238,61 @@ def test_a_landing_that_was_cut_off_lands_on_what_came_since(tmp_path: Path) -> 
         world.run(program, Stage(seed, lag=2, kill=kill))
         assert world.run(program, Stage(seed + 9, lag=4)) is not None
         assert not world.wrong
+
+
+def test_a_step_that_was_lost_after_its_landing_lands_again(world: World) -> None:
+    program: Program = (
+        Nest("a", (((Leaf("write", "b"),), (Leaf("write", "c"),)),)),
+        Leaf("look", "last"),
+    )
+    world.run(program, Stage(failing="last/look/0"))
+    child = ROOT.child(Namespace("a"))
+    broken = Ledger(world.store, ROOT).entries(child)[-1]
+    world.store.put_text(entry_address(child, broken), "{")
+    world.lost = {one.result for one in world.every if one.name == broken.name}
+    report = world.run(program)
+    assert report is not None
+    assert world.last is not None
+    again, _ = world.last.executed
+    assert again.result in world.repo.tokens(report.head)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_person_resolved_is_asked_for_once(tmp_path: Path, seed: int) -> None:
+    clashing = (Leaf("write", touch="x"),)
+    program: Program = (
+        ((Nest("a", clashing),), (Nest("b", clashing, "person"),), (Leaf("write"), Leaf("write"))),
+    )
+    for kill in range(20, 60):
+        world = World(tmp_path)
+        world.run(program, Stage(seed, lag=3, kill=kill))
+        assert world.run(program, Stage(seed + 7, lag=3)) is not None
+        assert not world.wrong
+        assert sum(bool(one.places) for one in world.every if "resolve" in one.key[1]) <= 1
+
+
+def test_a_retry_that_failed_goes_on_from_where_the_parent_is(world: World) -> None:
+    async def walk(process: Process, run: Run[None]) -> None:
+        child, inner = run.worktree("a"), ROOT.child(Namespace("a"))
+        await process.call(child, Leaf("write", touch="red"), "", At(), inner)
+        calling.set(Asked(("landing", "a", ""), None))
+        landing = await child.integrate()
+        await process.call(child, Leaf("repair", "r"), "", At(), inner, onto=run)
+        calling.set(Asked(("landing", "a", ""), None))
+        with suppress(Overloaded):
+            await landing.retry()
+        if process.stage.failing:
+            await process.call(run, Leaf("write"), "", At())
+            raise RuntimeError("at the very end")
+        assert landing.landed
+        await process.call(run, Leaf("write"), "", At())
+
+    world.run((), Stage(failing="build 2"), walk)
+    assert not world.wrong
+    report = world.run((), Stage(faults="caught"), walk)
+    assert report is not None
+    assert report.outcome == "finished", report.message
+    assert len(world.repo.tokens(report.head)) == 3
 
 
 def crowd(count: int) -> Program:

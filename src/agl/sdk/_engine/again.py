@@ -27,8 +27,8 @@ class Cut:
 
 
 def find_cuts(run: RunState, base: str, again: str) -> tuple[Cut, ...]:
-    """The cut that `[NAMESPACE/]NAME[#n]` asks for, last; before it one in each scope above that a
-    landing carried it on to, and first those in the scopes below. `base` is where the run began.
+    """The cut that `[NAMESPACE/]NAME[#n]` asks for; before it one in each scope above that a
+    landing carried it on to, after it those in the scopes below. `base` is where the run began.
 
     Raises:
         InputError, NotFoundError
@@ -47,7 +47,7 @@ def find_cuts(run: RunState, base: str, again: str) -> tuple[Cut, ...]:
             below = [*_below(run, base, cut, all_children=True)]
             for upper in carried:
                 below += _below(run, base, upper, all_children=False)
-            return (*below, *reversed(carried), cut)
+            return (*reversed(carried), cut, *below)
     raise NotFoundError(
         f"no step {again!r} is recorded in run {run.root.label!r};"
         f" `agl show {run.root.label}` lists them"

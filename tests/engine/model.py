@@ -443,7 +443,10 @@ class World:
         old = self.notes[scope].get(number)
         if kind in ON_CHAIN and old is None:
             here = self.tip(scope)
-            self.must(note.before == here, f"{kind} {note.name!r} began off the tip {here}")
+            begins: set[str | None] = {here}
+            if kind == "child" and document["copy_of"] is not None:
+                begins |= self.heads(scope)
+            self.must(note.before in begins, f"{kind} {note.name!r} began off the tip {here}")
             if kind != "child" and not process.stage.faults and not process.stage.failing:
                 held = [one.name for one in self.live(scope) if one.before == here and one.is_open]
                 self.must(not held, f"{kind} {note.name!r} ran while {held} waited in the tree")

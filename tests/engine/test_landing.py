@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import importlib.util
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -512,6 +514,68 @@ def test_e13_a_retry_that_fails_frees_the_parent_and_is_made_again(tmp_path: Pat
     report = h.resume()
     assert report.unlanded == ()
     assert h.files() == {"same.txt": "both", "c.txt": "c"}
+
+
+EDITED = """
+import asyncio
+from agl.sdk import ModelId, Role, Run, workflow
+
+def writer(name: str) -> Role[None]:
+    return Role(name=name, instructions="Write.").on(ModelId("fake", "model"))
+
+async def one(run: Run[None], name: str) -> None:
+    child = run.worktree(name)
+    await child.step(writer(f"write-{name}"), commit=f"Write {name}")
+    await child.integrate()
+
+@workflow(version="1")
+async def flow(run: Run[None]) -> None:
+    BODY
+"""
+SIDE_BY_SIDE = "await asyncio.gather(*(one(run, name) for name in 'abc'))"
+IN_TURN = """for name in 'abc':
+        await one(run, name)"""
+IN_GROUPS = """await asyncio.gather(one(run, 'a'), one(run, 'b'))
+    await asyncio.gather(one(run, 'c'))"""
+
+
+def edited(folder: Path, body: str) -> Workflow[None]:
+    """The workflow as it is written in a file, which is its source."""
+    file = folder / "edited_flow.py"
+    file.write_text(EDITED.replace("BODY", body))
+    spec = importlib.util.spec_from_file_location("edited_flow", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["edited_flow"] = module
+    spec.loader.exec_module(module)
+    flow: Workflow[None] = module.flow
+    return flow
+
+
+def test_children_that_worked_side_by_side_do_so_again_after_an_edit(tmp_path: Path) -> None:
+    """The first one lands before the others begin, since nothing of it runs again."""
+    h = made(tmp_path, agent=THREE)
+    h.run(edited(tmp_path, SIDE_BY_SIDE))
+    report = h.resume(edited(tmp_path, f"{SIDE_BY_SIDE}  # edited"))
+    assert report.result == "landed", report.message
+    assert h.ran == []
+    assert h.files() == {"a.txt": "a", "b.txt": "b", "c.txt": "c"}
+
+
+@pytest.mark.parametrize(
+    ("body", "again"),
+    [(IN_TURN, ["write-b@b#1", "write-c@c#1"]), (IN_GROUPS, ["write-c@c#1"])],
+    ids=["in turn", "in groups"],
+)
+def test_children_that_now_come_one_after_another_see_what_landed(
+    tmp_path: Path, body: str, again: list[str]
+) -> None:
+    h = made(tmp_path, agent=THREE)
+    h.run(edited(tmp_path, SIDE_BY_SIDE))
+    report = h.resume(edited(tmp_path, body))
+    assert report.result == "landed", report.message
+    assert h.ran == again
 
 
 class UnsureStore(MemoryStore):

@@ -56,6 +56,10 @@ class Chain:
         """Whether the live chain passes through this commit."""
         return head in self._heads
 
+    def position(self, head: str) -> int:
+        """How far along the live chain a commit lies; -1 for one beside it."""
+        return self._heads.get(head, -1)
+
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All entries in the order of their numbers, whether they count or not."""
@@ -108,8 +112,9 @@ class Chain:
     def adoptable(
         self, kind: Kind, name: str, fingerprint: str, ordinal: int, fits: Fits | None = None
     ) -> Entry | None:
-        """The newest entry of an older epoch that answers this and starts at the tip, or None. From
-        the step of a cut on, that is one that was recorded after the cut."""
+        """The newest entry of an older epoch that answers this and starts at the tip, or None; a
+        child's start may lie anywhere on the live chain. From the step of a cut on, that is one
+        that was recorded after the cut."""
         after = self._last_cut_reached(called(kind, name) if kind in NAMED else None)
         for number in reversed(self._index.get((kind, fingerprint, ordinal), [])):
             entry = self._entries.get(number)
@@ -117,7 +122,8 @@ class Chain:
                 entry is not None
                 and entry.number > after
                 and entry.epoch < self._epoch
-                and entry.head_before == self._tip
+                and (entry.head_before == self._tip or kind is Kind.CHILD)
+                and entry.head_before in self._heads
                 and self._counts(entry)
                 and (fits is None or fits(entry))
             ):
@@ -155,7 +161,7 @@ class Chain:
 
     def _order(self) -> None:
         self._tip = self.base
-        self._heads = {self.base}
+        self._heads = {self.base: 0}
         self._live: dict[int, Entry] = {}
         self._index: dict[_Key, list[int]] = defaultdict(list)
         self._steps: Counter[str] = Counter()
@@ -180,7 +186,7 @@ class Chain:
 
     def _move(self, entry: Entry) -> None:
         if entry.head_after != entry.head_before:
-            self._heads.add(entry.head_after)
+            self._heads.setdefault(entry.head_after, len(self._heads))
             self._tip = entry.head_after
 
     def _last_cut_reached(self, next_step: str | None) -> int:

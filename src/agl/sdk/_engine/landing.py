@@ -211,6 +211,7 @@ class LandingAtWork:
 
     async def _conclude(self) -> None:
         head = self._child.chain.tip
+        self._run.emit("landing_started", self._parent.scope, self._name, child=head)
         if head != self.last.child:
             await self._arrived(await self._merged(head), head)
             return

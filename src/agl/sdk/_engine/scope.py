@@ -83,6 +83,8 @@ class ScopeState:
         self._claimed: dict[_Claim, int] = {}
         self._given_back: dict[_Claim, set[int]] = {}
         self._names: dict[str, int] = {}
+        self._far: dict[asyncio.Task[Any], int] = {}
+        self._far_of_ended = 0
         self._moves: list[tuple[int, asyncio.Task[Any] | None]] = []
         run.scopes[scope] = self
         self._reserve()
@@ -95,6 +97,12 @@ class ScopeState:
     def hand_out(self, head: str) -> None:
         """Notes in the calling task which head it was handed."""
         _given.set(MappingProxyType({**_given.get(), self.scope: head}))
+        task = asyncio.current_task()
+        if task is not None:
+            far = max(self.chain.position(head), self._far.get(task, 0))
+            if task not in self._far:
+                task.add_done_callback(self._note_end)
+            self._far[task] = far
 
     def ordinal(self, asked: Asked) -> int:
         """The next free ordinal of what is asked."""
@@ -129,7 +137,7 @@ class ScopeState:
                 asked.name,
                 asked.fingerprint,
                 self.ordinal(asked),
-                partial(_is_as_now, asked),
+                partial(self._is_as_now, asked),
             )
             if older is None:
                 return None
@@ -285,6 +293,23 @@ class ScopeState:
             return any(one.child != tip for one in last) and asked.child.moved_meanwhile()
         return False
 
+    def _is_as_now(self, asked: Asked, entry: Entry) -> bool:
+        """Whether an entry of an older epoch was made of what is there now: a landing of the
+        child's present head, a merge of the parent's, a child's start of no less than the calling
+        task, or one that has ended, was handed."""
+        if asked.child is not None:
+            first = landings.read(entry)[:1]
+            return any(one.child == asked.child.chain.tip for one in first)
+        if entry.merged is not None:
+            return asked.onto is not None and asked.onto.chain.tip == entry.merged
+        if asked.kind is Kind.CHILD:
+            known = max(self.chain.position(self.given), self._far_of_ended)
+            return self.chain.position(entry.head_before) >= known
+        return True
+
+    def _note_end(self, task: asyncio.Task[Any]) -> None:
+        self._far_of_ended = max(self._far_of_ended, self._far.pop(task))
+
     def _note_move(self, entry: Entry) -> None:
         if entry.head_after != entry.head_before:
             self._moves.append((entry.number, _asker.get()))
@@ -312,16 +337,6 @@ def _answers(asked: Asked, entry: Entry) -> bool:
         return entry.given == asked.given
     if entry.merged is not None:
         return asked.onto is not None and asked.onto.chain.holds(entry.merged)
-    return True
-
-
-def _is_as_now(asked: Asked, entry: Entry) -> bool:
-    """Whether an entry of an older epoch was made of what is there now in other scopes, too."""
-    if asked.child is not None:
-        first = landings.read(entry)[:1]
-        return any(one.child == asked.child.chain.tip for one in first)
-    if entry.merged is not None:
-        return asked.onto is not None and asked.onto.chain.tip == entry.merged
     return True
 
 

@@ -197,9 +197,10 @@ async def _beside(session: Session, request: Request, reply: Reply) -> bool:
         return True
     if request.path.startswith("models/") and session.models is not None:
         wanted = request.path.removeprefix("models/")
-        names = [one if isinstance(one, str) else one["id"] for one in session.models]
-        if wanted in names:
-            await reply.whole(200, json.dumps({"id": wanted, "type": "model"}).encode())
+        entries = [{"id": one} if isinstance(one, str) else dict(one) for one in session.models]
+        found = next((one for one in entries if one["id"] == wanted), None)
+        if found is not None:
+            await reply.whole(200, json.dumps({**found, "type": "model"}).encode())
             return True
     if request.path == "api/show" and session.shows is not None:
         shown = session.shows.get(request.body.get("model", ""))

@@ -1,0 +1,154 @@
+"""Each row of the table, through the SDK, from a server on loopback."""
+
+import socket
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from agl.adapters.anthropic import AnthropicLLM
+from agl.adapters.memory.clock import ManualClock
+from agl.ports.errors import (
+    AglError,
+    AuthenticationFailed,
+    ContextTooLong,
+    DeniedError,
+    InputError,
+    NotFoundError,
+    Overloaded,
+    RateLimited,
+    StreamDropped,
+    Transient,
+    UpstreamError,
+    UsageLimited,
+)
+from agl.ports.llm import LLMRequest, Message, TextBlock
+from agl.ports.models import ModelId
+from servers.model_server import ModelServer, Session
+
+IDLE_S = 0.3
+REQUEST = LLMRequest(ModelId("anthropic", "claude-x"), "", (Message("user", (TextBlock("go"),)),))
+
+
+def llm_at(session: Session, **more: Any) -> AnthropicLLM:
+    return AnthropicLLM(ManualClock(), key="k", base_url=session.url, idle_s=IDLE_S, **more)
+
+
+async def failed(llm: AnthropicLLM) -> AglError:
+    with pytest.raises(AglError) as raised:
+        await llm.generate(REQUEST, lambda text: None)
+    assert "\n" not in str(raised.value)
+    assert str(raised.value).startswith(("anthropic (", "cannot reach", "the answer", "'claude-x'"))
+    return raised.value
+
+
+AFTER = {"retry_after_s": 7}
+
+
+@pytest.mark.parametrize(
+    ("error", "expected", "wait_s"),
+    [
+        ({"kind": "auth"}, AuthenticationFailed, None),
+        ({"kind": "denied"}, AuthenticationFailed, None),
+        ({"kind": "billing"}, DeniedError, None),
+        (
+            {"kind": "bad_request", "message": "Your credit balance is too low to access"},
+            DeniedError,
+            None,
+        ),
+        ({"kind": "bad_request"}, UpstreamError, None),
+        ({"kind": "bad_request", "status": 422}, UpstreamError, None),
+        ({"kind": "no_tools"}, InputError, None),
+        ({"kind": "not_found"}, NotFoundError, None),
+        ({"kind": "too_long"}, ContextTooLong, None),
+        (
+            {
+                "kind": "too_long",
+                "message": "input length and `max_tokens` exceed context limit: 199000 + 32000",
+            },
+            ContextTooLong,
+            None,
+        ),
+        ({"kind": "too_large"}, ContextTooLong, None),
+        ({"kind": "rate_limited"}, RateLimited, None),
+        ({"kind": "rate_limited", **AFTER}, RateLimited, 7),
+        ({"kind": "rate_limited", "headers": {"retry-after-ms": "1500"}}, RateLimited, 1.5),
+        (
+            {"kind": "rate_limited", "headers": {"retry-after": "Tue, 01 Jan 2030 00:01:00 GMT"}},
+            RateLimited,
+            60,
+        ),
+        ({"kind": "usage_limit", **AFTER}, UsageLimited, 7),
+        (
+            {"kind": "usage_limit", "headers": {"anthropic-ratelimit-unified-reset": "1893459600"}},
+            UsageLimited,
+            3600,
+        ),
+        ({"kind": "usage_limit"}, DeniedError, None),
+        ({"kind": "overloaded"}, Overloaded, None),
+        ({"kind": "overloaded", "status": 503, **AFTER}, Overloaded, 7),
+        ({"kind": "failed"}, Transient, None),
+        ({"kind": "failed", "status": 502}, Transient, None),
+        ({"kind": "failed", "status": 418}, UpstreamError, None),
+        ({"kind": "said"}, Overloaded, None),
+        ({"kind": "said", "what": "rate_limited"}, RateLimited, None),
+        ({"kind": "said", "what": "failed"}, Transient, None),
+        ({"kind": "said", "what": "auth"}, AuthenticationFailed, None),
+        ({"kind": "dropped"}, StreamDropped, None),
+        ({"kind": "reset"}, StreamDropped, None),
+        ({"kind": "broken"}, StreamDropped, None),
+        ({"kind": "cut"}, StreamDropped, None),
+        ({"kind": "garbage"}, StreamDropped, None),
+        ({"kind": "hung_up"}, StreamDropped, None),
+        ({"kind": "html"}, UpstreamError, None),
+    ],
+    ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else None,
+)
+async def test_a_failure_becomes_its_row(
+    server: ModelServer, error: Mapping[str, Any], expected: type[AglError], wait_s: float | None
+) -> None:
+    session = server.session([{"text": "some words", "error": error}])
+    raised = await failed(llm_at(session))
+    assert type(raised) is expected
+    assert getattr(raised, "retry_after_s", None) == wait_s
+    assert len(session.asked) == 1
+
+
+@pytest.mark.parametrize("kind", ["silent", "stalled", "stuck"])
+async def test_a_silent_server_is_given_up_in_time(server: ModelServer, kind: str) -> None:
+    llm = llm_at(server.session([{"text": "x", "error": {"kind": kind}}]))
+    begun = time.monotonic()
+    raised = await failed(llm)
+    assert type(raised) is StreamDropped
+    assert "silent for 0.3 s" in str(raised)
+    assert IDLE_S <= time.monotonic() - begun < IDLE_S + 2
+
+
+async def test_a_server_that_only_shows_it_is_there_is_given_up(server: ModelServer) -> None:
+    turn = {"text": "x" * 400, "gap_s": 0.1, "piece": 1}
+    session = server.session([turn], strict=False)
+    assert "said nothing for 0.05 s" in str(await failed(llm_at(session, mute_s=0.05)))
+
+
+async def test_a_slow_server_that_goes_on_is_not_given_up(server: ModelServer) -> None:
+    session = server.session([{"text": "x" * 8, "gap_s": 0.06, "piece": 1}])
+    llm = AnthropicLLM(ManualClock(), base_url=session.url, idle_s=0.5, mute_s=0.5)
+    begun = time.monotonic()
+    assert (await llm.generate(REQUEST, lambda text: None)).blocks == (TextBlock("x" * 8),)
+    assert time.monotonic() - begun > 0.5
+
+
+async def test_nobody_there_is_said_with_the_address() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    llm = AnthropicLLM(ManualClock(), base_url=f"http://127.0.0.1:{port}")
+    raised = await failed(llm)
+    assert type(raised) is Transient
+    assert f"http://127.0.0.1:{port}" in str(raised)
+
+
+async def test_a_refusal_is_final(server: ModelServer) -> None:
+    raised = await failed(llm_at(server.session([{"text": "I", "ending": "refused"}])))
+    assert type(raised) is DeniedError

@@ -46,7 +46,7 @@ from agl.ports.workspace import (
 )
 
 if TYPE_CHECKING:
-    from engine.model import Process
+    from engine.model import Process, Ran
 
 Tree = tuple[int, ...]
 
@@ -510,13 +510,18 @@ class LightTerminal(Terminal):
         await process.pause()
         repo = process.world.repo
         tree = repo.trees.get(ran.scope.tree)
-        if ran.key[1].startswith("resolve/") and tree is not None and tree.merging is not None:
+        if ran.key[1].startswith("resolve/") and tree is not None and self._is_held(ran, tree):
             repo.put(tree, ran.result)
             repo.typed.add(ran.result)
             repo.mending.add(ran.result)
             tree.unresolved = frozenset()
         await process.pause()
         return Typed("say", str(ran.result))
+
+    def _is_held(self, ran: Ran, tree: LightTree) -> bool:
+        """Whether a merge waits in the tree; a process that died may have left it committed."""
+        world = self._process.world
+        return tree.merging is not None or world.repo.head(tree) != world.tip(ran.scope)
 
 
 class MortalStore(Store):

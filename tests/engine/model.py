@@ -524,6 +524,8 @@ class World:
             self.must(self.may_adopt(older), f"the {what} was adopted in spite of a cut")
             fits = note.stages[0]["child"] == self.tip(child)
             self.must(fits, f"the {what} was adopted, and the child is elsewhere")
+        if old is not None and copy_of is not None:
+            self._note_taken_over(note, self.notes[note.scope][copy_of])
         if not note.stages:
             return
         last = note.stages[-1]
@@ -537,6 +539,14 @@ class World:
                 self.must(self.tip(note.scope) == note.before, f"the {what} is beside the tip")
         elif last["state"] == "nothing":
             self.must(self.repo.contains(note.before, came), f"the {what} had something to land")
+
+    def _note_taken_over(self, note: Note, older: Note) -> None:
+        """What an older epoch landed of the same, on the same tree, is taken as it is."""
+        nth = len(note.stages) - 1
+        if older.stages[:nth] == note.stages[:nth] and len(older.stages) > nth:
+            then, now = older.stages[nth], note.stages[nth]
+            if then["state"] == "landed" and then["child"] == now["child"]:
+                self.must(then == now, f"the landing of {note.name!r} was made again: {now}")
 
     def nth_of(self, scope: Scope, name: str, nth: int) -> dict[int, int]:
         """For each epoch, the number of its nth step, verdict or landing of that name."""

@@ -172,6 +172,14 @@ def test_again_runs_what_children_were_told_again(world: World, begins_first: bo
     assert not world.wrong
 
 
+def test_a_repair_that_merged_what_an_edit_took_away_is_made_again(world: World) -> None:
+    clashing = Nest("z", (Leaf("write", touch="x"),), "repair", based=True)
+    world.run((Leaf("write", "p", touch="x"), clashing))
+    world.run((Leaf("write", "p", text=1, touch="x"), clashing))
+    assert executed(world) == ["p/write/1!x", "r/repair/0"]
+    assert not world.wrong
+
+
 def test_again_in_a_child_undoes_what_another_merged_of_it(tmp_path: Path) -> None:
     clashing = (Leaf("write", touch="x"),)
     program: Program = (((Nest("a", clashing),), (Nest("b", clashing, "repair"),)),)
@@ -180,7 +188,10 @@ def test_again_in_a_child_undoes_what_another_merged_of_it(tmp_path: Path) -> No
         world = World(tmp_path)
         world.run(program, Stage(seed, lag=3))
         repaired += any("repair" in words for words in executed(world))
-        world.run(program, Stage(seed, lag=3, again=("a-0/s", 1)))
+        report = world.run(program, Stage(seed, lag=3, again=("a-0/s", 1)))
+        assert report is not None
+        assert world.last is not None
+        assert set(world.repo.tokens(report.head)) == world.last.contents[ROOT]
         assert not world.wrong
     assert repaired
 
@@ -257,18 +268,25 @@ def test_a_step_that_was_lost_after_its_landing_lands_again(world: World) -> Non
     assert again.result in world.repo.tokens(report.head)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_what_a_person_resolved_is_asked_for_once(tmp_path: Path, seed: int) -> None:
-    clashing = (Leaf("write", touch="x"),)
-    program: Program = (
-        ((Nest("a", clashing),), (Nest("b", clashing, "person"),), (Leaf("write"), Leaf("write"))),
-    )
-    for kill in range(20, 60):
+def test_a_hold_of_a_dead_process_is_kept_for_its_landing(tmp_path: Path) -> None:
+    held = Nest("a", (Leaf("write", touch="red"),), "person")
+
+    async def walk(process: Process, run: Run[None]) -> None:
+        async def landing() -> None:
+            await process.pause()
+            await process.nest(run, held, "", At(), ROOT)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(landing())
+            if process.stage.kill is None:
+                group.create_task(process.call(run, Leaf("write"), "", At()))
+
+    for kill in range(10, 24):
         world = World(tmp_path)
-        world.run(program, Stage(seed, lag=3, kill=kill))
-        assert world.run(program, Stage(seed + 7, lag=3)) is not None
+        world.run((held,), Stage(kill=kill), walk)
+        assert world.run((held,), Stage(seed=kill, lag=90), walk) is not None
         assert not world.wrong
-        assert sum(bool(one.places) for one in world.every if "resolve" in one.key[1]) <= 1
+        assert sum(bool(one.places) for one in world.every if "resolve" in one.key[1]) == 1
 
 
 def test_a_retry_that_failed_goes_on_from_where_the_parent_is(world: World) -> None:

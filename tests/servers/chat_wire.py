@@ -13,7 +13,8 @@ _ENDINGS = {"done": "stop", "cut": "length", "paused": "stop", "refused": "conte
 class ChatWire(Wire):
     """`POST /v1/chat/completions`, streaming and not. Quirks: `no_index`, `index_0`,
     `whole_calls`, `no_call_ids`, `arguments_object`, `usage_with_finish`, `no_done`,
-    `reasoning` (the field's other name), `reasoning_details`, `null_choices`."""
+    `ids_again` (in each part of a call), `null_choices`, `reasoning` (the field's other name),
+    `reasoning_details`."""
 
     name = "chat"
     errors = {  # noqa: RUF012
@@ -122,6 +123,8 @@ def _deltas(turn: Turn, quirks: frozenset[str]) -> list[Json]:
         for at in range(size, len(call.arguments), size):
             parts.append({"function": {"arguments": call.arguments[at : at + size]}})
         for part in parts:
+            if "ids_again" in quirks:
+                part["id"] = call.id
             if "no_index" not in quirks:
                 part["index"] = 0 if "index_0" in quirks else place
             made.append({"tool_calls": [part]})

@@ -67,6 +67,7 @@ class Session:
         self.shows = shows
         self.key = key
         self.strict = strict
+        self.only_v1 = False
         self.requests: list[Request] = []
         self.strays: list[str] = []
         self._parts: list[tuple[str, list[Turn]]] = []
@@ -180,6 +181,9 @@ class ModelServer:
                 wire or WIRES["messages" if "anthropic-version" in asked.headers else "responses"]
             )
             return await _fail(reply, speaker, Failure("auth"))
+        if session.only_v1 and rest[0] != "v1":
+            await reply.whole(404, b"404 page not found", "text/plain")
+            return True
         if wire is not None and asked.method == "POST":
             return await _play(session, wire, request, reply, reader)
         return await _beside(session, request, reply)
@@ -293,8 +297,10 @@ async def _fail(reply: Reply, wire: Wire, failure: Failure) -> bool:
     headers = dict(failure.headers)
     if failure.retry_after_s is not None:
         headers["retry-after"] = f"{failure.retry_after_s:g}"
-    body = json.dumps(wire.error_body(said)).encode()
-    await reply.whole(said.status, body, headers=headers)
+    body = wire.error_body(said)
+    body["error"] |= failure.more
+    written = json.dumps(body if failure.body is None else failure.body).encode()
+    await reply.whole(said.status, written, headers=headers)
     return True
 
 

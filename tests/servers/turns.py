@@ -8,7 +8,8 @@ A TURN is an object of any of these:
   knows that) instead of arguments, and `more`: fields of its item on the wire.
 - `ending`: "done", "cut" (too long), "paused", "refused".
 - `model`: which one says it answers. `piece`: how many characters an event holds.
-- `error`: `{"kind": KIND, "status": 400, "message": …, "retry_after_s": 1, "code": …, "after": 2}`.
+- `error`: `{"kind": KIND, "status": 400, "message": …, "retry_after_s": 1, "code": …, "after": 2}`;
+  of an HTTP answer also `headers`, `more` (fields of the error on the wire) and `body` (all of it).
 
 KIND is an HTTP answer (`STATUSES`), or a way for the stream to go wrong, after `after` events
 (by default half of the turn's): `dropped` (closed in the middle), `reset` (TCP reset), `broken`
@@ -65,6 +66,8 @@ class Failure:
     after: int | None = None
     what: str = "overloaded"
     headers: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
 
 
 @dataclass(frozen=True)

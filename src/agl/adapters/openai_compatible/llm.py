@@ -1,0 +1,120 @@
+"""`openai_compatible:NAME`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import httpx2
+from openai import APIStatusError, AsyncOpenAI, OpenAIError, Timeout
+
+from agl.adapters.openai_compatible import readiness
+from agl.adapters.openai_compatible.asking import body_of, settings_of
+from agl.adapters.openai_compatible.failures import translated
+from agl.adapters.openai_compatible.hearing import Heard
+from agl.ports.clock import Clock
+from agl.ports.errors import AglError, AuthenticationFailed, StreamDropped, UpstreamError
+from agl.ports.llm import LLM, LLMRequest, LLMResponse
+from agl.ports.models import ModelId
+from agl.ports.servers import Key
+
+BASE_URL = "https://api.openai.com/v1"
+_CONNECT_S = 10.0
+_MUTE_S = 900.0
+_NO_KEY = "none"
+
+
+class OpenAICompatibleLLM(LLM):
+    """Models behind `/chat/completions`. `key` is the key, or gives it each time; `key_name` is
+    where it would have come from. A server that sends no byte for `idle_s` is given up: a local one
+    may read a long prompt for minutes. So is one that for a quarter of an hour only shows that it
+    is there."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        key: str | Key | None = None,
+        key_name: str = "OPENAI_API_KEY",
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        idle_s: float = 300.0,
+        mute_s: float = _MUTE_S,
+        max_output_tokens: int | None = None,
+    ) -> None:
+        self._clock = clock
+        self._key = key
+        self._key_name = key_name
+        self._url = (base_url or BASE_URL).rstrip("/")
+        self._headers = dict(headers or {})
+        self._idle_s = idle_s
+        self._mute_s = mute_s
+        self._max_output_tokens = max_output_tokens
+        # OpenAI's own newer models refuse the old name, and other servers do not know the new one.
+        self._limit_name = "max_completion_tokens" if self._url == BASE_URL else "max_tokens"
+        self._who = f"openai_compatible ({self._url})"
+        self._made: AsyncOpenAI | None = None
+
+    async def check_ready(self, model: ModelId) -> None:
+        settings_of(model)
+        if self._key is None and self._url == BASE_URL:
+            raise AuthenticationFailed(
+                f"there is no key for {str(model)!r}; set {self._key_name}, or api_key_command"
+                " or base_url under [models.openai_compatible] in config.toml"
+            )
+        client = await self._client()
+        try:
+            await readiness.check(client, self._url, model, self._who)
+        except APIStatusError as error:
+            raise self._translated(error) from error
+        except (OpenAIError, httpx2.HTTPError, ValueError) as error:
+            raise UpstreamError(
+                f"{self._translated(error)}; is the server running, and the base URL right?"
+            ) from error
+
+    async def generate(self, request: LLMRequest, on_delta: Callable[[str], None]) -> LLMResponse:
+        body = body_of(request, self._limit_name, self._max_output_tokens)
+        client = await self._client()
+        heard = Heard(request.model.name, on_delta)
+        try:
+            async with asyncio.timeout(self._mute_s) as limit:
+                async with await client.chat.completions.create(**body, stream=True) as stream:
+                    _check_kind(stream.response.headers.get("content-type", ""), self._who)
+                    async for chunk in stream:
+                        limit.reschedule(asyncio.get_running_loop().time() + self._mute_s)
+                        heard.hear(chunk)
+        except (OpenAIError, httpx2.HTTPError, ValueError) as error:
+            raise self._translated(error) from error
+        except TimeoutError as error:
+            raise StreamDropped(f"{self._who} has said nothing for {self._mute_s:g} s") from error
+        return heard.response()
+
+    def _translated(self, error: Exception) -> AglError:
+        return translated(error, self._who, self._clock.now(), self._idle_s)
+
+    async def _client(self) -> AsyncOpenAI:
+        """No connection is kept: one that went stale while tools were at work would fail the next
+        request, which the SDK is told not to send again."""
+        if self._made is None:
+            self._made = AsyncOpenAI(
+                api_key=_NO_KEY,
+                base_url=self._url,
+                max_retries=0,
+                timeout=Timeout(self._idle_s, connect=_CONNECT_S),
+                default_headers={"Connection": "close", **self._headers},
+            )
+        if self._key is not None:
+            self._made.api_key = self._key if isinstance(self._key, str) else await self._key()
+        return self._made
+
+
+def _check_kind(kind: str, who: str) -> None:
+    """A page, or an answer in one piece, is no stream.
+
+    Raises:
+        UpstreamError: it is one of those.
+    """
+    if kind.startswith(("text/html", "application/json")):
+        raise UpstreamError(
+            f"{who} answered with {kind.split(';')[0]} instead of a stream; check the base URL"
+        )

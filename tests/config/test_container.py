@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,3 +31,37 @@ def test_the_light_doors_make_nothing(tmp_path: Path) -> None:
     assert container.locks(settings).holder(("x", "y")) is None
     assert list(container.event_log(settings).read(("projects", "x"))) == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("package", "model", "extra"),
+    [("anthropic", "anthropic:x", "anthropic"), ("openai", "openai_compatible:x", "openai")],
+)
+def test_a_vendor_that_is_not_installed_is_named_with_what_to_type(
+    package: str, model: str, extra: str
+) -> None:
+    program = f"""
+import sys
+sys.modules[{package!r}] = None
+from pathlib import Path
+from agl.adapters.memory.clock import ManualClock
+from agl.adapters.memory.processes import MemoryProcesses
+from agl.config.container import _agents
+from agl.config.settings import Settings
+from agl.ports.errors import InputError
+from agl.ports.models import ModelId
+agents = _agents(Settings(Path("/x")), MemoryProcesses({{}}), ManualClock(), {{}})
+try:
+    agents.capabilities(ModelId.parse({model!r}))
+except InputError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == f"this model needs {package}; pip install 'agl[{extra}]'\n"
+
+
+def test_an_import_that_fails_within_an_adapter_is_our_bug() -> None:
+    with pytest.raises(ImportError), container.needs("anthropic", extra="anthropic"):
+        raise ImportError("x", name="agl.no_such_module")

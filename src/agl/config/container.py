@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from agl.adapters.memory.store import MemoryStore
     from agl.adapters.memory.terminal import MemoryTerminal
     from agl.adapters.memory.verifier import MemoryVerifier
+    from agl.config.keys import Reached
     from agl.ports.agents import AgentRunner
     from agl.ports.clock import Clock
+    from agl.ports.llm import LLM
     from agl.ports.processes import Processes
     from agl.ports.scripts import Plays
     from agl.ports.terminal import Answers, Terminal
@@ -178,7 +181,7 @@ def real(
         processes=processes,
         terminal=terminal,
         clock=clock,
-        agents=_agents(processes, clock, environ),
+        agents=_agents(settings, processes, clock, environ),
     )
 
 
@@ -275,14 +278,55 @@ def _marker_root(settings: Settings, project: Project) -> str:
     return f"{home}/{project.name}"
 
 
-def _agents(processes: Processes, clock: Clock, environ: Mapping[str, str]) -> AgentRunner:
+def _agents(
+    settings: Settings, processes: Processes, clock: Clock, environ: Mapping[str, str]
+) -> AgentRunner:
     from agl.adapters.routing import RoutingRunner
+
+    def looping(llm: LLM) -> AgentRunner:
+        from agl.adapters.worktools import worktools
+        from agl.config.keys import without_keys
+        from agl.loop.runner import LoopRunner
+
+        return LoopRunner(llm, worktools(processes, without_keys(environ, settings.models)))
 
     def scripted() -> AgentRunner:
         from agl.adapters.scripted import ScriptedLLM
-        from agl.adapters.worktools import worktools
-        from agl.loop.runner import LoopRunner
 
-        return LoopRunner(ScriptedLLM(clock), worktools(processes, environ))
+        return looping(ScriptedLLM(clock))
 
-    return RoutingRunner({"scripted": scripted})
+    def anthropic() -> AgentRunner:
+        with needs("anthropic", extra="anthropic"):
+            from agl.adapters.anthropic import AnthropicLLM
+
+        return looping(AnthropicLLM(clock, **reach("anthropic")))
+
+    def openai_compatible() -> AgentRunner:
+        with needs("openai", extra="openai"):
+            from agl.adapters.openai_compatible import OpenAICompatibleLLM
+
+        return looping(OpenAICompatibleLLM(clock, **reach("openai_compatible")))
+
+    def reach(provider: str) -> Reached:
+        from agl.config.keys import reached
+
+        return reached(provider, settings.models, environ, processes, clock)
+
+    return RoutingRunner(
+        {"scripted": scripted, "anthropic": anthropic, "openai_compatible": openai_compatible}
+    )
+
+
+@contextmanager
+def needs(package: str, *, extra: str) -> Iterator[None]:
+    """Around the import of an adapter whose vendor's package may not be there.
+
+    Raises:
+        InputError: it is not; with what to type.
+    """
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise InputError(f"this model needs {package}; pip install 'agl[{extra}]'") from error

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agl.ports.errors import InputError
+
+if TYPE_CHECKING:
+    from agl.config.endpoints import Endpoint
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`home` holds the ledger. `trees_root` None: beside each project. Kept things may be purged
-    after `keep_days`; a build that takes longer than `build_timeout_s` has failed."""
+    after `keep_days`; a build that takes longer than `build_timeout_s` has failed. `models` says of
+    providers how their servers are reached."""
 
     home: Path
     trees_root: Path | None = None
     keep_days: int = 14
     build_timeout_s: float = 1800.0
+    models: Mapping[str, Endpoint] = field(default_factory=dict)
 
 
 def resolve(environ: Mapping[str, str], home: str | None = None) -> Settings:
@@ -118,10 +124,17 @@ def _number(text: str) -> object:
         return text
 
 
+def _models(value: object, where: str) -> object:
+    from agl.config.endpoints import read_endpoints
+
+    return read_endpoints(value, where)
+
+
 _FROM_FILE: dict[str, Callable[[object, str], object]] = {
     "trees_root": absolute_path,
     "keep_days": _days,
     "build_timeout_s": _seconds,
+    "models": _models,
 }
 _FROM_TEXT: dict[str, Callable[[str], object]] = {
     "trees_root": str,

@@ -17,7 +17,7 @@ from agl.ports.integrator import Conflict, ConflictedPath
 from agl.ports.models import Capability, ModelId, Restriction, Usage
 from agl.ports.verifier import Verdict
 from agl.sdk.landing import Landing
-from agl.sdk.models import Scripted
+from agl.sdk.models import Anthropic, OpenAICompatible, Scripted
 from agl.sdk.params import arg
 from agl.sdk.roles import Role, prompt_file, role
 from agl.sdk.run import Child, Run
@@ -27,6 +27,7 @@ from agl.sdk.workflows import Workflow, workflow
 
 __all__ = [
     "AglError",
+    "Anthropic",
     "Capability",
     "Child",
     "Choice",
@@ -38,6 +39,7 @@ __all__ = [
     "ModelId",
     "NeedsAnswer",
     "NotFoundError",
+    "OpenAICompatible",
     "ReportingTool",
     "Restriction",
     "Role",

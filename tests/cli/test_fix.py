@@ -21,11 +21,10 @@ def test_a_model_that_is_not_there_is_refused_with_its_flag(project: Path, agl: 
     models = ("--implementer", "nobody:a", "--reviewer", "nobody:b")
     said = agl("run", "fix", "-n", "x", "-r", "add", *models)
     assert (said.code, said.out) == (2, "")
-    assert said.err.splitlines() == [
-        "agl: --implementer: no backend for model 'nobody:a' in this version; pass one of"
-        " scripted:PATH",
-        "--reviewer: no backend for model 'nobody:b' in this version; pass one of scripted:PATH",
-    ]
+    first, second = said.err.splitlines()
+    refused = "no backend for model 'nobody:{}' in this version; pass one of scripted:PATH"
+    assert first.startswith(f"agl: --implementer: {refused.format('a')}")
+    assert second.startswith(f"--reviewer: {refused.format('b')}")
     assert agl("list", "--json").json["runs"] == []
 
 

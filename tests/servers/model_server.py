@@ -29,6 +29,8 @@ WIRES: Mapping[str, Wire] = {
     "responses": ResponsesWire(),
 }
 
+_TICK_S = 0.02
+
 
 @dataclass(frozen=True)
 class Request:
@@ -262,8 +264,10 @@ async def _stream(
         last = len(events) // 2 if failure.after is None else failure.after
         last = 0 if failure.kind == "stalled" else last
     for event in events[:last]:
-        if turn.gap_s:
-            await asyncio.sleep(turn.gap_s)
+        for _ in range(round(turn.gap_s / _TICK_S)):
+            await asyncio.sleep(_TICK_S)
+            if "comments" in session.quirks:
+                await reply.chunk(b": still here\n\n")
         await reply.chunk(encoded(event, session.quirks))
     if failure is None:
         await reply.end()

@@ -59,7 +59,9 @@ class Capability(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens and money of one or more model calls. `cost_usd` None: the price is not known."""
+    """Tokens and money of one or more model calls. `input_tokens` are all that went in,
+    `cached_tokens` those of them that came from a cache. `cost_usd` None: the price is not known.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0

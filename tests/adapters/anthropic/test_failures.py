@@ -32,7 +32,7 @@ REQUEST = LLMRequest(ModelId("anthropic", "claude-x"), "", (Message("user", (Tex
 
 
 def llm_at(session: Session, **more: Any) -> AnthropicLLM:
-    return AnthropicLLM(ManualClock(), key="k", base_url=session.url, idle_s=IDLE_S, **more)
+    return AnthropicLLM(ManualClock(), key="k", base_url=session.url, **{"idle_s": IDLE_S, **more})
 
 
 async def failed(llm: AnthropicLLM) -> AglError:
@@ -125,18 +125,27 @@ async def test_a_silent_server_is_given_up_in_time(server: ModelServer, kind: st
     assert IDLE_S <= time.monotonic() - begun < IDLE_S + 2
 
 
-async def test_a_server_that_only_shows_it_is_there_is_given_up(server: ModelServer) -> None:
-    turn = {"text": "x" * 400, "gap_s": 0.1, "piece": 1}
-    session = server.session([turn], strict=False)
-    assert "said nothing for 0.05 s" in str(await failed(llm_at(session, mute_s=0.05)))
+@pytest.mark.parametrize(("quirks", "expected"), [((), StreamDropped), (("comments",), Overloaded)])
+async def test_comments_keep_a_server_alive(
+    server: ModelServer, quirks: tuple[str, ...], expected: type[AglError]
+) -> None:
+    turn = {"text": "x", "gap_s": 1, "error": {"kind": "said", "after": 1}}
+    session = server.session([turn], quirks=quirks)
+    assert type(await failed(llm_at(session, idle_s=0.7))) is expected
+
+
+async def test_comments_do_not_keep_it_alive_for_ever(server: ModelServer) -> None:
+    session = server.session([{"text": "x", "gap_s": 1}], quirks=["comments"])
+    assert "said nothing for 0.2 s" in str(await failed(llm_at(session, mute_s=0.2)))
 
 
 async def test_a_slow_server_that_goes_on_is_not_given_up(server: ModelServer) -> None:
-    session = server.session([{"text": "x" * 8, "gap_s": 0.06, "piece": 1}])
-    llm = AnthropicLLM(ManualClock(), base_url=session.url, idle_s=0.5, mute_s=0.5)
+    """Slower than the limit in all, and never silent for as long."""
+    session = server.session([{"text": "x" * 15, "gap_s": 0.08, "piece": 1}])
+    llm = llm_at(session, idle_s=1, mute_s=1)
     begun = time.monotonic()
-    assert (await llm.generate(REQUEST, lambda text: None)).blocks == (TextBlock("x" * 8),)
-    assert time.monotonic() - begun > 0.5
+    assert (await llm.generate(REQUEST, lambda text: None)).blocks
+    assert time.monotonic() - begun > 1
 
 
 async def test_nobody_there_is_said_with_the_address() -> None:

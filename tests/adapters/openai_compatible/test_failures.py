@@ -151,11 +151,27 @@ async def test_a_silent_server_is_given_up_in_time(server: ModelServer, kind: st
     assert IDLE_S <= time.monotonic() - begun < IDLE_S + 2
 
 
-async def test_comments_keep_a_server_alive_but_not_for_ever(server: ModelServer) -> None:
-    turn = {"text": "x" * 10, "gap_s": 0.1, "piece": 1}
-    session = server.session([turn, turn], quirks=["comments"], strict=False)
-    assert (await llm_at(session).generate(REQUEST, lambda text: None)).blocks
-    assert "said nothing for 0.05 s" in str(await failed(llm_at(session, mute_s=0.05)))
+@pytest.mark.parametrize(("quirks", "expected"), [((), StreamDropped), (("comments",), Overloaded)])
+async def test_comments_keep_a_server_alive(
+    server: ModelServer, quirks: tuple[str, ...], expected: type[AglError]
+) -> None:
+    turn = {"text": "x", "gap_s": 1, "error": {"kind": "said", "after": 1}}
+    session = server.session([turn], quirks=quirks)
+    assert type(await failed(llm_at(session, idle_s=0.7))) is expected
+
+
+async def test_comments_do_not_keep_it_alive_for_ever(server: ModelServer) -> None:
+    session = server.session([{"text": "x", "gap_s": 1}], quirks=["comments"])
+    assert "said nothing for 0.2 s" in str(await failed(llm_at(session, mute_s=0.2)))
+
+
+async def test_a_slow_server_that_goes_on_is_not_given_up(server: ModelServer) -> None:
+    """Slower than the limit in all, and never silent for as long."""
+    session = server.session([{"text": "x" * 15, "gap_s": 0.08, "piece": 1}])
+    llm = llm_at(session, idle_s=1, mute_s=1)
+    begun = time.monotonic()
+    assert (await llm.generate(REQUEST, lambda text: None)).blocks
+    assert time.monotonic() - begun > 1
 
 
 async def test_nobody_there_is_said_with_the_address() -> None:

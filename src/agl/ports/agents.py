@@ -93,7 +93,15 @@ class Spent:
     usage: Usage
 
 
-AgentEvent = Said | Acted | Spent
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """What all that this attempt has spent so far cost, where the vendor tells the price of many
+    calls at once; in place of any sum."""
+
+    cost_usd: float
+
+
+AgentEvent = Said | Acted | Spent | Priced
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 
-from agl.ports.agents import Acted, AgentEvent, AgentOutcome, AgentTask, Said, Spent
+from agl.ports.agents import Acted, AgentEvent, AgentOutcome, AgentTask, Priced, Said, Spent
 from agl.ports.errors import AglError, BranchMoved, RoleIncomplete, StepTimedOut
 from agl.ports.guards import Reading
 from agl.ports.integrator import Conflict
@@ -247,6 +248,9 @@ class Attempt:
                 self._emit("agent_acted", activity=activity)
             case Spent(usage):
                 self._usage += usage
+                self._write_spending()
+            case Priced(cost_usd):
+                self._usage = replace(self._usage, cost_usd=cost_usd)
                 self._write_spending()
 
     def _write_spending(self) -> None:

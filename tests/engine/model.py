@@ -645,11 +645,8 @@ class World:
         earlier = [one for one in call.before if one.is_on_tree]
         entered = process.entered.get(call.scope, ())
         for one in earlier:
-            anew = (
-                one.ran is not None and one.ran.key[0] == "verify" and one.ran in process.executed
-            )
-            if anew and call.ran not in process.executed:
-                # A build that ran again because a task that has ended moved the tree meanwhile.
+            served = call.ran not in process.executed
+            if served and one.ran is not None and self._is_anew(one.ran):
                 continue
             if one.scope == call.scope or (
                 call.scope.path and one.scope == call.scope.parent and one in entered
@@ -657,6 +654,15 @@ class World:
                 behind = call.start[: len(one.end)] == one.end
                 before = one.ran.key if one.ran else "a landing"
                 self.must(behind, f"{what} ran before {before}")
+
+    def _is_anew(self, ran: Ran) -> bool:
+        """Whether a build that this epoch had recorded ran again, because a task that has ended
+        moved the tree meanwhile."""
+        return any(
+            one is not ran and one.ordinal == ran.ordinal and self._is_served(one, place.given)
+            for one in self.ran[ran.scope, ran.key]
+            for place in ran.places
+        )
 
     def _check_children(self, process: Process, report: Report) -> None:
         """Each child has landed, once, or is said not to have."""

@@ -30,6 +30,7 @@ from engine.model import (
     Program,
     Stage,
     World,
+    along,
     calling,
     gathered,
     leaves,
@@ -177,6 +178,33 @@ def test_a_repair_that_merged_what_an_edit_took_away_is_made_again(world: World)
     world.run((Leaf("write", "p", touch="x"), clashing))
     world.run((Leaf("write", "p", text=1, touch="x"), clashing))
     assert executed(world) == ["p/write/1!x", "r/repair/0"]
+    assert not world.wrong
+
+
+def test_after_an_edit_a_child_begins_behind_what_its_task_has_verified(world: World) -> None:
+    async def walk(process: Process, run: Run[None]) -> None:
+        written, begun = asyncio.Event(), asyncio.Event()
+
+        async def writes() -> None:
+            if process.world.epoch == 1:
+                await begun.wait()
+            await process.call(run, Leaf("write"), "", At())
+            written.set()
+            await begun.wait()
+
+        async def begins() -> None:
+            if process.world.epoch > 1:
+                await written.wait()
+            await along(process, run, process.program, "", At(), ROOT)
+            begun.set()
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(writes())
+            group.create_task(begins())
+
+    child = Nest("a", (Leaf("look"),), "leave")
+    world.run((Leaf("verify"), child), Stage(), walk)
+    world.run((Leaf("verify"), child, Leaf("record")), Stage(), walk)
     assert not world.wrong
 
 

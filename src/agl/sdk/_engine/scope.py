@@ -97,6 +97,10 @@ class ScopeState:
     def hand_out(self, head: str) -> None:
         """Notes in the calling task which head it was handed."""
         _given.set(MappingProxyType({**_given.get(), self.scope: head}))
+        self.saw(head)
+
+    def saw(self, head: str) -> None:
+        """Notes how far along the chain the calling task has seen the tree."""
         task = asyncio.current_task()
         if task is not None:
             far = max(self.chain.position(head), self._far.get(task, 0))
@@ -296,14 +300,16 @@ class ScopeState:
     def _is_as_now(self, asked: Asked, entry: Entry) -> bool:
         """Whether an entry of an older epoch was made of what is there now: a landing of the
         child's present head, a merge of the parent's, a child's start of no less than the calling
-        task, or one that has ended, was handed."""
+        task, or one that has ended, has seen."""
         if asked.child is not None:
             first = landings.read(entry)[:1]
             return any(one.child == asked.child.chain.tip for one in first)
         if entry.merged is not None:
             return asked.onto is not None and asked.onto.chain.tip == entry.merged
         if asked.kind is Kind.CHILD:
-            known = max(self.chain.position(self.given), self._far_of_ended)
+            task = asyncio.current_task()
+            far = 0 if task is None else self._far.get(task, 0)
+            known = max(self.chain.position(self.given), far, self._far_of_ended)
             return self.chain.position(entry.head_before) >= known
         return True
 

@@ -39,6 +39,7 @@ async def verify(scope: ScopeState, command: str | None) -> Verdict:
                 served = scope.adopted(asked, _decode)
             if served is None:
                 return await _run(scope, asked, line)
+    scope.saw(served.entry.head_before)
     scope.run.emit("verify_replayed", scope.scope, line, passed=served.value.passed)
     return served.value
 
@@ -52,6 +53,7 @@ async def _run(scope: ScopeState, asked: Asked, line: str) -> Verdict:
     tip = scope.chain.tip
     value = schema.to_json(Verdict, verdict)
     scope.write(asked, value, started=started, head_before=tip, head_after=tip)
+    scope.saw(tip)
     run.emit(
         "verify_finished",
         scope.scope,

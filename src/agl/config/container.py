@@ -307,13 +307,27 @@ def _agents(
 
         return looping(OpenAICompatibleLLM(clock, **reach("openai_compatible")))
 
+    def claude_code() -> AgentRunner:
+        from agl.config.keys import without_keys
+
+        with needs("claude_agent_sdk", extra="claude-code"):
+            from agl.adapters.claude_code import OWN_KEYS, ClaudeCodeRunner
+
+        own = {name: value for name, value in environ.items() if name in OWN_KEYS}
+        return ClaudeCodeRunner(processes, clock, without_keys(environ, settings.models) | own)
+
     def reach(provider: str) -> Reached:
         from agl.config.keys import reached
 
         return reached(provider, settings.models, environ, processes, clock)
 
     return RoutingRunner(
-        {"scripted": scripted, "anthropic": anthropic, "openai_compatible": openai_compatible}
+        {
+            "scripted": scripted,
+            "anthropic": anthropic,
+            "openai_compatible": openai_compatible,
+            "claude_code": claude_code,
+        }
     )
 
 
@@ -329,4 +343,5 @@ def needs(package: str, *, extra: str) -> Iterator[None]:
     except ImportError as error:
         if (error.name or "").partition(".")[0] != package:
             raise
-        raise InputError(f"this model needs {package}; pip install 'agl[{extra}]'") from error
+        name = package.replace("_", "-")
+        raise InputError(f"this model needs {name}; pip install 'agl[{extra}]'") from error

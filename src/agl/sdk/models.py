@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from agl.ports.models import ModelId
 
@@ -23,6 +24,22 @@ def Anthropic(name: str, *, effort: str | None = None, thinking: str | None = No
 def OpenAICompatible(name: str, *, effort: str | None = None) -> ModelId:
     """A model behind any server that speaks OpenAI's chat completions, in the built-in loop."""
     return _made("openai_compatible", name, effort=effort)
+
+
+class _ClaudeModels:
+    """Models in Claude Code, with its own login. `Claude(name)` is any that it knows by that name;
+    `effort`: low to max. None leaves it to the program."""
+
+    OPUS: Final = ModelId("claude_code", "opus")
+    SONNET: Final = ModelId("claude_code", "sonnet")
+    HAIKU: Final = ModelId("claude_code", "haiku")
+    FABLE: Final = ModelId("claude_code", "fable")
+
+    def __call__(self, name: str, *, effort: str | None = None) -> ModelId:
+        return _made("claude_code", name, effort=effort)
+
+
+Claude = _ClaudeModels()
 
 
 def _made(provider: str, name: str, **settings: str | None) -> ModelId:

@@ -1,0 +1,143 @@
+"""One task, over as many programs as it takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from claude_agent_sdk import ClaudeAgentOptions
+
+from agl.adapters.claude_code.conversation import Conversation, Ended, finish
+from agl.adapters.claude_code.failures import Failure, error_of
+from agl.adapters.claude_code.hearing import Hearing
+from agl.ports.agents import AgentOutcome, AgentTask
+from agl.ports.clock import Clock
+from agl.ports.errors import StreamDropped, Transient, UpstreamError
+from agl.ports.processes import Processes
+from agl.ports.servers import one_line
+
+_BEGIN: Final = "Begin."
+_GO_ON: Final = "You were interrupted by a failure that is over. Go on where you were."
+_LAST_WORDS_S: Final = 2.0
+_STDERR_LINES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds: without a message while the model is asked, at work, and until it has started."""
+
+    idle_s: float
+    wall_s: float
+    start_s: float
+
+
+class Options(Protocol):
+    def __call__(
+        self, *, session: str | None, on_stderr: Callable[[str], None]
+    ) -> ClaudeAgentOptions: ...
+
+
+class Attempt:
+    """One task. After a failure that may pass, a new program goes on with the session of the one
+    before; nothing stays in memory while it is waited for."""
+
+    def __init__(
+        self,
+        task: AgentTask,
+        options: Options,
+        hearing: Hearing,
+        processes: Processes,
+        clock: Clock,
+        limits: Limits,
+    ) -> None:
+        self._task = task
+        self._options = options
+        self._hearing = hearing
+        self._processes = processes
+        self._clock = clock
+        self._limits = limits
+        self._deadline_s = 0.0
+        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+
+    async def run(self) -> AgentOutcome:
+        left_s = self._limits.wall_s
+        while True:
+            began = self._clock.monotonic_s()
+            self._deadline_s = began + left_s
+            try:
+                await self._work()
+            except Transient as error:
+                left_s -= self._clock.monotonic_s() - began
+                await self._task.wait(error)
+            else:
+                return AgentOutcome(self._hearing.text, self._hearing.model)
+
+    async def _work(self) -> None:
+        session = self._hearing.session
+        self._hearing.begin()
+        self._stderr.clear()
+        options = self._options(session=session, on_stderr=self._stderr.append)
+        conversation = Conversation(options, self._processes, self._task.marker)
+        await self._open(conversation)
+        is_over = False
+        try:
+            text: str | None = _GO_ON if session else self._task.prompt or _BEGIN
+            while text is not None:
+                await self._turn(conversation, text)
+                text = self._task.follow_up()
+            is_over = True
+        finally:
+            await finish(self._close(conversation, is_over))
+
+    async def _open(self, conversation: Conversation) -> None:
+        try:
+            await conversation.open(self._limits.start_s)
+        except TimeoutError as error:
+            raise UpstreamError(
+                f"Claude Code did not start within {self._limits.start_s:g} s; run `claude`"
+            ) from error
+        except Ended as error:
+            raise UpstreamError(f"Claude Code did not start: {self._why(error)}") from error
+
+    async def _turn(self, conversation: Conversation, text: str) -> None:
+        try:
+            await conversation.say(text)
+            while True:
+                heard = self._hearing.hear(await conversation.next(self._patience_s()))
+                if isinstance(heard, Failure):
+                    raise error_of(heard)
+                if heard:
+                    return
+        except Ended as error:
+            kind = StreamDropped if self._hearing.has_answered else UpstreamError
+            raise kind(f"Claude Code died: {self._why(error)}") from error
+        except TimeoutError as error:
+            raise self._too_slow() from error
+
+    def _patience_s(self) -> float:
+        """A tool may take as long as it likes, the shell has a limit of its own."""
+        left_s = max(0.0, self._deadline_s - self._clock.monotonic_s())
+        return left_s if self._hearing.tools_at_work else min(left_s, self._limits.idle_s)
+
+    def _too_slow(self) -> UpstreamError:
+        if self._clock.monotonic_s() >= self._deadline_s:
+            return UpstreamError(
+                f"Claude Code was still at work after {self._limits.wall_s:g} s; give the step less"
+            )
+        return StreamDropped(f"Claude Code has been silent for {self._limits.idle_s:g} s")
+
+    async def _close(self, conversation: Conversation, is_over: bool) -> None:
+        if not is_over and await conversation.interrupt():
+            with suppress(Exception):
+                async with asyncio.timeout(_LAST_WORDS_S):
+                    while not self._hearing.hear(await conversation.next(_LAST_WORDS_S)):
+                        pass
+        await conversation.close(kindly=is_over)
+
+    def _why(self, error: Ended) -> str:
+        lines = [line for line in self._stderr if line.strip()]
+        return one_line(" ".join([str(error), *lines]))

@@ -1,0 +1,79 @@
+"""What an agent may do: the tools it is offered, and the word on each call of one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+from claude_agent_sdk import (
+    PermissionResult,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ToolPermissionContext,
+)
+
+from agl.adapters.claude_code.tools import PREFIX
+from agl.ports.models import Restriction
+
+_READS: Final = ("Read", "Glob", "Grep")
+_WRITES: Final = {"Edit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
+_WEB: Final = ("WebFetch", "WebSearch")
+_VCS: Final = """add am apply branch checkout cherry-pick clean commit commit-tree config fetch gc
+    init merge mv notes pull push rebase reflog remote replace reset restore revert rm stash
+    submodule switch symbolic-ref tag update-index update-ref worktree""".split()  # noqa: SIM905
+
+Judge = Callable[[str, dict[str, Any], ToolPermissionContext], Awaitable[PermissionResult]]
+
+
+def tools_for(restrictions: frozenset[Restriction]) -> list[str]:
+    """The program's own tools that are offered. A shell that is offered can still write and reach
+    the network, unless the sandbox keeps it from that."""
+    tools = list(_READS)
+    if Restriction.NO_FILE_WRITES not in restrictions:
+        tools += _WRITES
+    if Restriction.NO_SHELL not in restrictions:
+        tools.append("Bash")
+    if Restriction.NO_NETWORK not in restrictions:
+        tools += _WEB
+    return tools
+
+
+def rules_against(restrictions: frozenset[Restriction]) -> list[str]:
+    """Rules by which the program itself refuses, wherever in a command line it meets one."""
+    if Restriction.NO_VCS_WRITES not in restrictions:
+        return []
+    return [f"Bash(git {verb}:*)" for verb in _VCS]
+
+
+def judge_for(tree: Path, restrictions: frozenset[Restriction]) -> Judge:
+    """Says whether a call may go ahead: file tools in the tree alone, and what was offered."""
+    offered = frozenset(tools_for(restrictions))
+
+    async def judge(
+        tool: str, arguments: dict[str, Any], context: ToolPermissionContext
+    ) -> PermissionResult:
+        if tool.startswith(PREFIX):
+            return PermissionResultAllow()
+        if tool not in offered:
+            return PermissionResultDeny(message=f"{tool} is not allowed in this step.")
+        place = _WRITES.get(tool)
+        if place is not None and not _is_inside(arguments.get(place), tree):
+            return PermissionResultDeny(
+                message=f"{tool} writes in {tree} alone, and not in its .git."
+            )
+        return PermissionResultAllow()
+
+    return judge
+
+
+def _is_inside(path: object, tree: Path) -> bool:
+    """Links resolved, as the write itself would."""
+    if not isinstance(path, str):
+        return False
+    root = os.path.realpath(tree)
+    real = os.path.realpath(os.path.join(root, path))
+    inner = Path(real).parts[len(Path(root).parts) :]
+    is_below = os.path.commonpath([root, real]) == root and bool(inner)
+    return is_below and ".git" not in (part.lower() for part in inner)

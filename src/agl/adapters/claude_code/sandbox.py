@@ -1,0 +1,53 @@
+"""The operating system's own fence around what the shell does."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import Literal
+
+from agl.ports.errors import InputError
+from agl.ports.models import Restriction
+
+Mode = Literal["auto", "require", "off"]
+
+_NEEDS = ("bwrap", "socat")
+
+
+class Sandbox:
+    """Claude Code's sandbox of Linux and macOS: the shell writes in the tree and in temporary
+    folders alone. `auto` uses it where it is, `require` refuses to work without."""
+
+    def __init__(self, mode: Mode, environ: Mapping[str, str]) -> None:
+        self._mode = mode
+        self._missing = tuple(
+            name
+            for name in (_NEEDS if sys.platform == "linux" else ())
+            if shutil.which(name, path=environ.get("PATH")) is None
+        )
+
+    @property
+    def is_on(self) -> bool:
+        return self._mode == "require" or (self._mode == "auto" and not self._missing)
+
+    def check(self) -> None:
+        """Raises InputError when it is required and cannot be had."""
+        if self._mode == "require" and self._missing:
+            raise InputError(
+                f"the sandbox is required, and {' and '.join(self._missing)} is not on PATH;"
+                " `apt-get install bubblewrap socat`, or set sandbox to 'auto'"
+            )
+
+    def settings(self, restrictions: frozenset[Restriction]) -> dict[str, object]:
+        """As in Claude Code's settings."""
+        if not self.is_on:
+            return {"enabled": False}
+        open_to = [] if Restriction.NO_NETWORK in restrictions else ["*"]
+        return {
+            "enabled": True,
+            "failIfUnavailable": self._mode == "require",
+            "autoAllowBashIfSandboxed": True,
+            "allowUnsandboxedCommands": False,
+            "network": {"allowedDomains": open_to, "allowLocalBinding": True},
+        }

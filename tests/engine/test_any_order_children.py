@@ -173,6 +173,16 @@ def test_again_runs_what_children_were_told_again(world: World, begins_first: bo
     assert not world.wrong
 
 
+def test_again_runs_what_children_took_over_again(world: World) -> None:
+    child = Nest("z", (Leaf("write", "b"), Leaf("write", "c")), based=True)
+    world.run((child,))
+    world.run((Leaf("look", "plan"), child))
+    assert executed(world) == ["plan/look/0"]
+    world.run((Leaf("look", "plan"), child), Stage(again=("plan", 1)))
+    assert executed(world) == ["plan/look/0", "b/write/0", "c/write/0"]
+    assert not world.wrong
+
+
 def test_a_repair_that_merged_what_an_edit_took_away_is_made_again(world: World) -> None:
     clashing = Nest("z", (Leaf("write", touch="x"),), "repair", based=True)
     world.run((Leaf("write", "p", touch="x"), clashing))

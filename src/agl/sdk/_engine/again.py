@@ -108,13 +108,14 @@ def _below(run: RunState, base: str, cut: Cut, *, all_children: bool) -> Iterato
     for scope in run.recorded if behind else ():
         if len(scope.path) == depth or scope.path[:depth] != cut.scope.path:
             continue
-        if not all_children and scope.path[depth] not in begun:
+        is_behind = scope.path[depth] in begun
+        if not (is_behind or all_children):
             continue
         names: Counter[str] = Counter()
         for entry in _chain(run, base, scope, epoch).live:
             name = called(entry.kind, entry.name)
             names[name] += entry.kind in NAMED
-            if entry.kind in NAMED and entry.started >= behind[0].finished:
+            if entry.kind in NAMED and (is_behind or entry.started >= behind[0].finished):
                 found = _cut(run, base, scope, name, names[name])
                 if found is not None:
                     yield found

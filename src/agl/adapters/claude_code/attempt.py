@@ -78,20 +78,17 @@ class Attempt:
 
     async def _work(self) -> None:
         session = self._hearing.session
-        self._hearing.begin()
         self._stderr.clear()
         options = self._options(session=session, on_stderr=self._stderr.append)
         conversation = Conversation(options, self._processes, self._task.marker)
         await self._open(conversation)
-        is_over = False
         try:
             text: str | None = _GO_ON if session else self._task.prompt or _BEGIN
             while text is not None:
                 await self._turn(conversation, text)
                 text = self._task.follow_up()
-            is_over = True
         finally:
-            await finish(self._close(conversation, is_over))
+            await finish(self._close(conversation))
 
     async def _open(self, conversation: Conversation) -> None:
         try:
@@ -104,6 +101,7 @@ class Attempt:
             raise UpstreamError(f"Claude Code did not start: {self._why(error)}") from error
 
     async def _turn(self, conversation: Conversation, text: str) -> None:
+        self._hearing.begin()
         try:
             await conversation.say(text)
             while True:
@@ -130,13 +128,16 @@ class Attempt:
             )
         return StreamDropped(f"Claude Code has been silent for {self._limits.idle_s:g} s")
 
-    async def _close(self, conversation: Conversation, is_over: bool) -> None:
-        if not is_over and await conversation.interrupt():
+    async def _close(self, conversation: Conversation) -> None:
+        """In the middle of a turn it is told to end that, for the sake of what it then tells."""
+        hearing = self._hearing
+        in_between = hearing.turn_is_over
+        if not in_between and await conversation.interrupt():
             with suppress(Exception):
                 async with asyncio.timeout(_LAST_WORDS_S):
-                    while not self._hearing.hear(await conversation.next(_LAST_WORDS_S)):
-                        pass
-        await conversation.close(kindly=is_over)
+                    while not hearing.turn_is_over:
+                        hearing.hear(await conversation.next(_LAST_WORDS_S))
+        await conversation.close(kindly=in_between)
 
     def _why(self, error: Ended) -> str:
         lines = [line for line in self._stderr if line.strip()]

@@ -42,6 +42,7 @@ class Hearing:
         self.session: str | None = None
         self.model = ""
         self.has_answered = False
+        self.turn_is_over = True
         self.text = ""
         self._lines: dict[str, str] = {}
         self._account = _Account(emit)
@@ -70,15 +71,14 @@ class Hearing:
                 return self._hear_end(message)
             case SystemMessage(subtype="api_retry", data=data):
                 return self._retry(data)
-            case SystemMessage(subtype="init", data=data):
-                self._kind, self._resets_at = "", None
-                self._account.begin()
         return False
 
     def begin(self) -> None:
-        """A new program: no tool of the last one is at work."""
+        """A turn: no tool of the last one is at work."""
+        self.turn_is_over = False
         self._lines.clear()
         self._kind, self._resets_at = "", None
+        self._account.begin()
 
     def _hear_answer(self, message: AssistantMessage) -> None:
         if message.model == _SYNTHETIC:
@@ -101,11 +101,11 @@ class Hearing:
             self._emit(Acted(_short(f"{line} failed: {_text_of(block.content)}")))
 
     def _hear_end(self, message: ResultMessage) -> Failure | bool:
-        self._lines.clear()
+        self.turn_is_over = True
         self.session = message.session_id if self.has_answered else None
         self._account.settle(message)
         if not message.is_error:
-            self.text = _printable(message.result or "")
+            self.text = _printable(message.result or "") or self.text
             return True
         said = message.result or "; ".join(message.errors or ()) or message.subtype
         kinds = [self._kind, message.terminal_reason or "", message.stop_reason or ""]
@@ -115,13 +115,16 @@ class Hearing:
             wait_s = max(0.0, self._resets_at - self._clock.now().timestamp())
         return Failure(said, " ".join(kinds), message.api_error_status or 0, wait_s)
 
-    def _retry(self, data: Mapping[str, Any]) -> Failure:
+    def _retry(self, data: Mapping[str, Any]) -> Failure | bool:
+        """What the program is about to ask again. Of a limit without a time it is let do so once:
+        only then does it say which limit that is."""
         delay_s = data.get("retry_delay_ms", 0) / 1000
         status, kind = data.get("error_status") or 0, str(data.get("error", ""))
+        wait_s = delay_s if delay_s > _OWN_DELAY_S else None
+        if status == 429 and wait_s is None:
+            return False
         said = f"the server answered {status} ({kind})" if status else "the connection broke"
-        return Failure(
-            said, f"{kind} api_retry", status, delay_s if delay_s > _OWN_DELAY_S else None
-        )
+        return Failure(said, f"{kind} api_retry", status, wait_s)
 
 
 class _Account:
@@ -187,7 +190,10 @@ def _more(total: Usage, told: Usage) -> Usage:
     )
 
 
-def _line_about(name: str, arguments: Mapping[str, Any]) -> str:
+def _line_about(name: str, arguments: object) -> str:
+    """The arguments are as the model wrote them: any JSON value (2.1.332)."""
+    if not isinstance(arguments, Mapping):
+        return _short(name.removeprefix(PREFIX))
     fields = ("command", "file_path", "notebook_path", "pattern", "url", "query")
     about = next((arguments[one] for one in fields if isinstance(arguments.get(one), str)), "")
     return _short(f"{name.removeprefix(PREFIX)} {about}")

@@ -1,0 +1,20 @@
+"""The real program against a model server on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.claude_code.bench import Bench
+from servers.model_server import ModelServer
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    pytest.importorskip("claude_agent_sdk", reason="needs claude-agent-sdk of agl[claude-code]")
+    for name in ("home", "tree"):
+        (tmp_path / name).mkdir(exist_ok=True)
+    with ModelServer() as server:
+        yield Bench(server, tmp_path / "home", tmp_path / "tree")

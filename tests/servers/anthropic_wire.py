@@ -8,7 +8,13 @@ from typing import Any
 from servers.turns import Turn
 from servers.wires import Event, Json, Said, Wire
 
-_ENDINGS = {"done": "end_turn", "cut": "max_tokens", "paused": "pause_turn", "refused": "refusal"}
+_ENDINGS = {
+    "done": "end_turn",
+    "cut": "max_tokens",
+    "paused": "pause_turn",
+    "refused": "refusal",
+    "overfull": "model_context_window_exceeded",
+}
 
 
 class AnthropicWire(Wire):

@@ -7,14 +7,20 @@ import json
 from servers.turns import Turn
 from servers.wires import Event, Json, Said, Wire
 
-_ENDINGS = {"done": "stop", "cut": "length", "paused": "stop", "refused": "content_filter"}
+_ENDINGS = {
+    "done": "stop",
+    "cut": "length",
+    "paused": "stop",
+    "refused": "content_filter",
+    "failed": "error",
+}
 
 
 class ChatWire(Wire):
-    """`POST /v1/chat/completions`, streaming and not. Quirks: `no_index`, `index_0`,
-    `whole_calls`, `no_call_ids`, `arguments_object`, `usage_with_finish`, `no_done`,
-    `ids_again` (in each part of a call), `null_choices`, `reasoning` (the field's other name),
-    `reasoning_details`."""
+    """`POST /v1/chat/completions`, streaming and not. Quirks of calls: `no_index`, `index_0`,
+    `whole_calls`, `no_call_ids`, `ids_again` (in each part), `late_ids` (in the last part),
+    `arguments_object`. Of the rest: `usage_with_finish`, `no_done`, `null_choices`, `reasoning` (the
+    field's other name), `reasoning_details`."""
 
     name = "chat"
     errors = {  # noqa: RUF012
@@ -122,6 +128,9 @@ def _deltas(turn: Turn, quirks: frozenset[str]) -> list[Json]:
         parts = [head]
         for at in range(size, len(call.arguments), size):
             parts.append({"function": {"arguments": call.arguments[at : at + size]}})
+        if "late_ids" in quirks:
+            del head["id"]
+            parts[-1]["id"] = call.id
         for part in parts:
             if "ids_again" in quirks:
                 part["id"] = call.id

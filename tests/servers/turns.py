@@ -6,7 +6,7 @@ A TURN is an object of any of these:
 - `thinking`: text, or `{"text": …, "signature": …}`, or `{"hidden": …}` for a thought kept back.
 - `text`, `calls`, `usage`: as for `scripted:PATH`. A call may have `input` (free text, where a wire
   knows that) instead of arguments, and `more`: fields of its item on the wire.
-- `ending`: "done", "cut" (too long), "paused", "refused".
+- `ending`: "done", "cut" (too long), "paused", "refused", and what a wire has besides.
 - `model`: which one says it answers. `piece`: how many characters an event holds.
 - `error`: `{"kind": KIND, "status": 400, "message": …, "retry_after_s": 1, "code": …, "after": 2}`;
   of an HTTP answer also `headers`, `more` (fields of the error on the wire) and `body` (all of it).

@@ -39,7 +39,9 @@ async def failed(llm: AnthropicLLM) -> AglError:
     with pytest.raises(AglError) as raised:
         await llm.generate(REQUEST, lambda text: None)
     assert "\n" not in str(raised.value)
-    assert str(raised.value).startswith(("anthropic (", "cannot reach", "the answer", "'claude-x'"))
+    assert str(raised.value).startswith(
+        ("anthropic (", "cannot reach", "the answer", "the conversation", "'claude-x'")
+    )
     return raised.value
 
 
@@ -161,3 +163,8 @@ async def test_nobody_there_is_said_with_the_address() -> None:
 async def test_a_refusal_is_final(server: ModelServer) -> None:
     raised = await failed(llm_at(server.session([{"text": "I", "ending": "refused"}])))
     assert type(raised) is DeniedError
+
+
+async def test_an_answer_that_filled_the_model_is_too_long(server: ModelServer) -> None:
+    raised = await failed(llm_at(server.session([{"text": "I", "ending": "overfull"}])))
+    assert type(raised) is ContextTooLong

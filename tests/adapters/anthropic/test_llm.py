@@ -182,6 +182,13 @@ async def test_the_key_and_the_headers_go_along(server: ModelServer) -> None:
     assert session.asked[0].headers["x-team"] == "t"
 
 
+async def test_a_connection_is_not_kept_to_go_stale(server: ModelServer) -> None:
+    session = server.session([{"text": "x"}])
+    llm = AnthropicLLM(ManualClock(), base_url=session.url)
+    await llm.generate(REQUEST, lambda text: None)
+    assert session.asked[0].headers["connection"] == "close"
+
+
 async def test_a_cancelled_request_leaves_nothing_open(server: ModelServer) -> None:
     session = server.session([{"text": "x", "error": {"kind": "stuck", "after": 4}}])
     llm = AnthropicLLM(ManualClock(), base_url=session.url)

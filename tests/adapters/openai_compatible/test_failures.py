@@ -187,3 +187,8 @@ async def test_nobody_there_is_said_with_the_address() -> None:
 async def test_an_answer_that_was_kept_back_is_final(server: ModelServer) -> None:
     raised = await failed(llm_at(server.session([{"text": "I", "ending": "refused"}])))
     assert type(raised) is DeniedError
+
+
+async def test_an_answer_that_ended_in_an_error_is_not_whole(server: ModelServer) -> None:
+    raised = await failed(llm_at(server.session([{"text": "I", "ending": "failed"}])))
+    assert type(raised) is StreamDropped

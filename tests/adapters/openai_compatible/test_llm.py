@@ -9,6 +9,7 @@ import pytest
 
 from agl.adapters.memory.clock import ManualClock
 from agl.adapters.openai_compatible import OpenAICompatibleLLM
+from agl.adapters.openai_compatible.asking import BASE_URL, body_of
 from agl.ports.errors import AuthenticationFailed, InputError, NotFoundError, UpstreamError
 from agl.ports.llm import (
     Ending,
@@ -82,6 +83,7 @@ FULL: Mapping[str, Any] = {
         ("crlf",),
         ("no_done",),
         ("ids_again",),
+        ("late_ids",),
         ("no_space", "crlf", "comments", "no_index", "whole_calls", "no_done"),
     ],
     ids="+".join,
@@ -196,6 +198,12 @@ async def test_a_bound_of_the_settings_holds_where_none_is_asked(server: ModelSe
     assert [request.body["max_tokens"] for request in session.asked] == [100, 9]
 
 
+def test_openai_has_a_name_of_its_own_for_the_bound() -> None:
+    request = replace(REQUEST, max_output_tokens=9)
+    assert body_of(request, BASE_URL, None)["max_completion_tokens"] == 9
+    assert "max_tokens" not in body_of(request, BASE_URL, None)
+
+
 async def test_an_answer_that_is_too_long_was_cut(server: ModelServer) -> None:
     calls = [{"tool": "look", "raw_arguments": ""}, {"tool": "b", "raw_arguments": ""}]
     response, _ = await answered(server, {"calls": calls, "ending": "cut"})
@@ -229,6 +237,13 @@ async def test_the_key_and_the_headers_go_along(server: ModelServer) -> None:
     sent = [request.headers["authorization"] for request in session.asked]
     assert sent == ["Bearer first", "Bearer second"]
     assert session.asked[0].headers["x-team"] == "t"
+
+
+async def test_a_connection_is_not_kept_to_go_stale(server: ModelServer) -> None:
+    session = server.session([{"text": "x"}])
+    llm = OpenAICompatibleLLM(ManualClock(), base_url=session.v1)
+    await llm.generate(REQUEST, lambda text: None)
+    assert session.asked[0].headers["connection"] == "close"
 
 
 async def test_a_cancelled_request_leaves_nothing_open(server: ModelServer) -> None:

@@ -22,11 +22,13 @@ from agl.ports.servers import utf8, utf8_json
 
 Json = dict[str, Any]
 
+BASE_URL = "https://api.openai.com/v1"
 
-def body_of(request: LLMRequest, limit_name: str, max_output_tokens: int | None) -> Json:
-    """The request's body. `limit_name` is what the server calls the bound of an answer; without
-    a bound the server's own holds. A tool is forced in the way that every server knows: it
-    is the only one, and one is required."""
+
+def body_of(request: LLMRequest, url: str, max_output_tokens: int | None) -> Json:
+    """The request's body. Without a bound of the answer the server's own holds. A tool is forced
+    in the way that every server knows: it is the only one, and one is required.
+    """
     body: Json = {
         "model": request.model.name,
         "messages": [sent for turn in _turns(request) for sent in turn],
@@ -39,7 +41,8 @@ def body_of(request: LLMRequest, limit_name: str, max_output_tokens: int | None)
     if request.force is not None:
         body["tool_choice"] = "required"
     if limit := request.max_output_tokens or max_output_tokens:
-        body[limit_name] = limit
+        # OpenAI's own newer models refuse the old name, and other servers do not know the new one.
+        body["max_completion_tokens" if url == BASE_URL else "max_tokens"] = limit
     return body
 
 

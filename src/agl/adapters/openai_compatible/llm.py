@@ -9,7 +9,7 @@ import httpx2
 from openai import APIStatusError, AsyncOpenAI, OpenAIError, Timeout
 
 from agl.adapters.openai_compatible import readiness
-from agl.adapters.openai_compatible.asking import body_of, settings_of
+from agl.adapters.openai_compatible.asking import BASE_URL, body_of, settings_of
 from agl.adapters.openai_compatible.failures import translated
 from agl.adapters.openai_compatible.hearing import Heard
 from agl.ports.clock import Clock
@@ -18,7 +18,6 @@ from agl.ports.llm import LLM, LLMRequest, LLMResponse
 from agl.ports.models import ModelId
 from agl.ports.servers import Key
 
-BASE_URL = "https://api.openai.com/v1"
 _CONNECT_S = 10.0
 _MUTE_S = 900.0
 _NO_KEY = "none"
@@ -50,8 +49,6 @@ class OpenAICompatibleLLM(LLM):
         self._idle_s = idle_s
         self._mute_s = mute_s
         self._max_output_tokens = max_output_tokens
-        # OpenAI's own newer models refuse the old name, and other servers do not know the new one.
-        self._limit_name = "max_completion_tokens" if self._url == BASE_URL else "max_tokens"
         self._who = f"openai_compatible ({self._url})"
         self._made: AsyncOpenAI | None = None
 
@@ -73,7 +70,7 @@ class OpenAICompatibleLLM(LLM):
             ) from error
 
     async def generate(self, request: LLMRequest, on_delta: Callable[[str], None]) -> LLMResponse:
-        body = body_of(request, self._limit_name, self._max_output_tokens)
+        body = body_of(request, self._url, self._max_output_tokens)
         client = await self._client()
         heard = Heard(request.model.name, on_delta)
         try:

@@ -19,8 +19,8 @@ _ENDINGS = {
 class ChatWire(Wire):
     """`POST /v1/chat/completions`, streaming and not. Quirks of calls: `no_index`, `index_0`,
     `whole_calls`, `no_call_ids`, `ids_again` (in each part), `late_ids` (in the last part),
-    `arguments_object`. Of the rest: `usage_with_finish`, `no_done`, `null_choices`, `reasoning` (the
-    field's other name), `reasoning_details`."""
+    `arguments_object`. Of the rest: `usage_with_finish`, `no_done`, `null_choices`, `reasoning`
+    (the other name of the field), `reasoning_details`."""
 
     name = "chat"
     errors = {  # noqa: RUF012

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypedDict
@@ -93,7 +94,7 @@ class KeyCommand:
         self._clock = clock
         self._turn = asyncio.Lock()
         self._key = ""
-        self._until_s = 0.0
+        self._until_s = -math.inf
 
     async def __call__(self) -> str:
         """The key.
@@ -102,7 +103,7 @@ class KeyCommand:
             AuthenticationFailed: the command failed, or printed nothing.
         """
         async with self._turn:
-            if not self._key or self._clock.monotonic_s() >= self._until_s:
+            if self._clock.monotonic_s() >= self._until_s:
                 self._key = await self._run()
                 self._until_s = self._clock.monotonic_s() + _KEY_LIVES_S
             return self._key

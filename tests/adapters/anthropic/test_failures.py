@@ -168,3 +168,9 @@ async def test_a_refusal_is_final(server: ModelServer) -> None:
 async def test_an_answer_that_filled_the_model_is_too_long(server: ModelServer) -> None:
     raised = await failed(llm_at(server.session([{"text": "I", "ending": "overfull"}])))
     assert type(raised) is ContextTooLong
+
+
+async def test_what_came_instead_of_a_stream_is_shown(server: ModelServer) -> None:
+    said = str(await failed(llm_at(server.session([{"error": {"kind": "html"}}]))))
+    assert "text/html instead of a stream" in said
+    assert "Welcome" in said

@@ -192,3 +192,9 @@ async def test_an_answer_that_was_kept_back_is_final(server: ModelServer) -> Non
 async def test_an_answer_that_ended_in_an_error_is_not_whole(server: ModelServer) -> None:
     raised = await failed(llm_at(server.session([{"text": "I", "ending": "failed"}])))
     assert type(raised) is StreamDropped
+
+
+async def test_what_came_instead_of_a_stream_is_shown(server: ModelServer) -> None:
+    said = str(await failed(llm_at(server.session([{"error": {"kind": "html"}}]))))
+    assert "text/html instead of a stream" in said
+    assert "Welcome" in said

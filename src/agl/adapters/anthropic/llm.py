@@ -15,7 +15,7 @@ from agl.ports.clock import Clock
 from agl.ports.errors import AuthenticationFailed, NotFoundError, StreamDropped, UpstreamError
 from agl.ports.llm import LLM, LLMRequest, LLMResponse
 from agl.ports.models import ModelId
-from agl.ports.servers import Key
+from agl.ports.servers import Key, one_line
 
 BASE_URL = "https://api.anthropic.com"
 _CONNECT_S = 10.0
@@ -84,7 +84,7 @@ class AnthropicLLM(LLM):
         try:
             async with asyncio.timeout(self._mute_s) as limit:
                 async with await client.messages.create(**body, stream=True) as stream:
-                    _check_kind(stream.response.headers.get("content-type", ""), self._who)
+                    await _check_kind(stream.response, self._who)
                     async for event in stream:
                         limit.reschedule(asyncio.get_running_loop().time() + self._mute_s)
                         heard.hear(event)
@@ -110,13 +110,15 @@ class AnthropicLLM(LLM):
         return self._made
 
 
-def _check_kind(kind: str, who: str) -> None:
+async def _check_kind(response: httpx2.Response, who: str) -> None:
     """A page, or an answer in one piece, is no stream.
 
     Raises:
-        UpstreamError: it is one of those.
+        UpstreamError: it is one of those, with how it begins.
     """
-    if kind.startswith(("text/html", "application/json")):
+    kind = response.headers.get("content-type", "").split(";")[0]
+    if kind in ("text/html", "application/json"):
+        said = one_line((await response.aread()).decode(errors="replace"))
         raise UpstreamError(
-            f"{who} answered with {kind.split(';')[0]} instead of a stream; check the base URL"
+            f"{who} answered with {kind} instead of a stream, check the base URL: {said}"
         )

@@ -16,7 +16,7 @@ from agl.ports.clock import Clock
 from agl.ports.errors import AglError, AuthenticationFailed, StreamDropped, UpstreamError
 from agl.ports.llm import LLM, LLMRequest, LLMResponse
 from agl.ports.models import ModelId
-from agl.ports.servers import Key
+from agl.ports.servers import Key, one_line
 
 _CONNECT_S = 10.0
 _MUTE_S = 900.0
@@ -76,7 +76,7 @@ class OpenAICompatibleLLM(LLM):
         try:
             async with asyncio.timeout(self._mute_s) as limit:
                 async with await client.chat.completions.create(**body, stream=True) as stream:
-                    _check_kind(stream.response.headers.get("content-type", ""), self._who)
+                    await _check_kind(stream.response, self._who)
                     async for chunk in stream:
                         limit.reschedule(asyncio.get_running_loop().time() + self._mute_s)
                         heard.hear(chunk)
@@ -105,13 +105,15 @@ class OpenAICompatibleLLM(LLM):
         return self._made
 
 
-def _check_kind(kind: str, who: str) -> None:
+async def _check_kind(response: httpx2.Response, who: str) -> None:
     """A page, or an answer in one piece, is no stream.
 
     Raises:
-        UpstreamError: it is one of those.
+        UpstreamError: it is one of those, with how it begins.
     """
-    if kind.startswith(("text/html", "application/json")):
+    kind = response.headers.get("content-type", "").split(";")[0]
+    if kind in ("text/html", "application/json"):
+        said = one_line((await response.aread()).decode(errors="replace"))
         raise UpstreamError(
-            f"{who} answered with {kind.split(';')[0]} instead of a stream; check the base URL"
+            f"{who} answered with {kind} instead of a stream, check the base URL: {said}"
         )

@@ -240,7 +240,10 @@ async def test_ignored_files_come_along_and_nothing_else(repo: GitTrees) -> None
     }
     assert (tree.path / "link.ignored").is_symlink()
     assert (tree.path / "a.ignored").stat().st_mode & 0o777 == 0o750
-    assert tree.warnings == ()
+    nothing = [f"copy {one!r} brought nothing" for one in patterns[3:]]
+    assert [told.split(",")[0] for told in tree.warnings] == nothing
+    child = await equipped(repo, copy=patterns).open(SCOPE.child(Namespace("a")), repo.base)
+    assert child.warnings == ()
 
 
 async def test_a_star_stands_for_no_slash_and_two_for_any_folders(repo: GitTrees) -> None:
@@ -297,6 +300,16 @@ async def test_what_a_setup_leaves_unignored_is_named_with_its_line(
     ignore = tree.path / ".gitignore"
     ignore.write_text(line + "\n")
     assert repo.git("status", "--porcelain", cwd=tree.path) == "?? .gitignore"
+
+
+async def test_a_folder_of_ignored_files_alone_is_not_named(repo: GitTrees) -> None:
+    (repo.checkout / "config").mkdir()
+    (repo.checkout / "config" / "dev.ignored").write_bytes(b"x")
+    setup = "mkdir dist; touch dist/x"
+    tree = await equipped(repo, copy=("config/*.ignored",), setup=setup).open(SCOPE, repo.base)
+    assert (tree.path / "config" / "dev.ignored").exists()
+    (told,) = tree.warnings
+    assert told.startswith("'dist/' ")
 
 
 async def test_what_a_setup_changes_is_named(repo: GitTrees) -> None:

@@ -51,16 +51,24 @@ class Equipment:
         Raises:
             UpstreamError: a file could not be copied, or the command failed.
         """
-        if self._patterns and self._checkout is not None:
-            await self._copy(self._checkout, tree.path)
+        told: list[str] = []
+        for pattern in self._patterns:
+            if not await self._copy(pattern, tree.path) and not tree.scope.path:
+                told.append(
+                    f"copy {pattern!r} brought nothing, for no ignored file of your checkout"
+                    " matches it; `agl init --copy PATTERN` changes it"
+                )
         if self._setup is not None:
             await self._set_up(self._setup, tree)
-        return await self._left(tree) if self._patterns or self._setup else ()
+        left = await self._left(tree) if self._patterns or self._setup else ()
+        return (*told, *left)
 
-    async def _copy(self, checkout: Path, tree: Path) -> None:
-        git_dir = git_dir_of(checkout)
-        if git_dir is None:
-            return
+    async def _copy(self, pattern: str, tree: Path) -> bool:
+        """Whether there is something to copy; unknown without a checkout, and then True."""
+        checkout = self._checkout
+        git_dir = None if checkout is None else git_dir_of(checkout)
+        if checkout is None or git_dir is None:
+            return True
         listed = await self._git.at(git_dir, checkout).run(
             "ls-files",
             "-z",
@@ -68,14 +76,15 @@ class Equipment:
             "--ignored",
             "--exclude-standard",
             "--",
-            *(f":(top,glob){pattern}" for pattern in self._patterns),
+            f":(top,glob){pattern}",
             locks=False,
         )
-        for name in listed.stdout.split(b"\0"):
-            # A repository inside is listed as a folder, and is nobody's file.
-            if name and not name.endswith(b"/"):
-                _bring(checkout, tree, Path(os.fsdecode(name)))
-                await asyncio.sleep(0)
+        # A repository inside is listed as a folder, and is nobody's file.
+        names = [name for name in listed.stdout.split(b"\0") if name and not name.endswith(b"/")]
+        for name in names:
+            _bring(checkout, tree, Path(os.fsdecode(name)))
+            await asyncio.sleep(0)
+        return bool(names)
 
     async def _set_up(self, command: str, tree: GitWorkspace) -> None:
         marker = Marker(f"{self._marker_root}/{tree.scope.label}")
@@ -102,11 +111,13 @@ class Equipment:
         listed = await tree.git.run(
             "ls-files", "-z", "--others", "--directory", "--exclude-standard", locks=False
         )
+        # With --directory a folder is listed, too, in which every file is ignored (git 2.39).
+        untracked = (*status.untracked, *status.nested)
         told += [
             f"{os.fsdecode(path)!r} came with a new tree, is not ignored, and is set aside before "
             f"a step starts; put {_ignoring(os.fsdecode(path))!r} into .gitignore"
             for path in listed.stdout.split(b"\0")
-            if path
+            if path and any(one.startswith(path) for one in untracked)
         ]
         more = len(told) - _MOST_NAMED
         return (*told[:_MOST_NAMED], *([f"{more} more paths are not ignored"] if more > 0 else []))

@@ -45,7 +45,7 @@ class ResponsesWire(Wire):
                 for piece in turn.pieces(turn.text or ""):
                     made.append(
                         {"type": "response.output_text.delta", **at, "delta": piece}
-                        | {"content_index": 0}
+                        | {"content_index": 0, "logprobs": []}
                     )
             made.append({"type": "response.output_item.done", **at, "item": item})
         status = "incomplete" if turn.ending == "cut" else "completed"
@@ -75,6 +75,9 @@ class ResponsesWire(Wire):
             "status": status,
             "model": turn.model or asked.get("model", "x"),
             "output": output,
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
             "usage": None if status == "in_progress" else _usage(turn),
         }
 
@@ -89,7 +92,10 @@ def _items(turn: Turn) -> list[Json]:
         )
     if turn.text is not None:
         content = [{"type": "output_text", "text": turn.text, "annotations": []}]
-        made.append({"type": "message", "id": "msg_1", "role": "assistant", "content": content})
+        made.append(
+            {"type": "message", "id": "msg_1", "role": "assistant", "content": content}
+            | {"status": "completed"}
+        )
     return [*made, *(_call_item(call) for call in turn.calls)]
 
 
@@ -116,7 +122,7 @@ def _begun(item: Json) -> Json:
 def _usage(turn: Turn) -> Json:
     return {
         "input_tokens": turn.input_tokens,
-        "input_tokens_details": {"cached_tokens": turn.cached_tokens},
+        "input_tokens_details": {"cached_tokens": turn.cached_tokens, "cache_write_tokens": 0},
         "output_tokens": turn.output_tokens,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": turn.input_tokens + turn.output_tokens,

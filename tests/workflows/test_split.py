@@ -12,12 +12,27 @@ import pytest
 
 from agl.api.endings import Report
 from agl.ports.agents import AgentEvent, AgentTask
+from agl.ports.ids import Label, Namespace, ProjectName, Scope
 from agl.ports.ledger import Kind
 from agl.ports.scripts import AgentFunction
 from agl.ports.terminal import Answers
-from agl.sdk import InputError, ModelId, Restriction, Screen, Text, Verdict
+from agl.sdk import (
+    InputError,
+    ModelId,
+    Restriction,
+    Rows,
+    Run,
+    Screen,
+    Text,
+    Verdict,
+    workflow,
+)
 from agl.testing import Harness, Interrupted, Play, harness
 from agl.workflows.split import Params, split
+from agl.workflows.split.chunk import ChunkAtWork
+from agl.workflows.split.ends import Ends, State
+from agl.workflows.split.plan import Chunk
+from agl.workflows.split.trouble import red_build
 
 Emit = Callable[[AgentEvent], None]
 Plays = dict[str, Play | Sequence[Play] | AgentFunction]
@@ -100,7 +115,7 @@ def test_chunks_land_one_by_one(tmp_path: Path) -> None:
     report = h.run(split, params())
     assert ended(report) == ("finished", "landed", 0), report.message
     assert h.files() == {**FILES, "a.txt": "a", "b.txt": "b", "c.txt": "c"}
-    assert h.shown == ["Chunks: 3 open", "Chunks: 3 landed"]
+    assert h.shown == ["Chunks: 1 waiting for a need, 2 at work", "Chunks: 3 landed"]
     assert [one.kind for one in h.recorded()].count(Kind.LANDING) == 3
 
 
@@ -313,10 +328,12 @@ def test_stop_ends_the_run_at_the_first_conflict(tmp_path: Path) -> None:
     report = h.run(split, params(on_conflict="stop"))
     assert ended(report) == ("stopped", "not_landed", 7)
     assert report.message.splitlines() == [
-        "not all has landed: 1 open, 1 landed, 1 given up",
+        "not all has landed: 1 at work, 1 landed, 1 given up",
         f"  b: conflict: {BOTH}",
-        "`agl resume run --again 'b/'` tries it once more",
+        "what was done is on the branch 'agl/_work/run/b': `agl diff run b` shows it,"
+        " `git merge agl/_work/run/b` takes it; or run anew with `--on-conflict ask`",
     ]
+    assert Scope(ProjectName("p"), Label("run"), (Namespace("b"),)).branch == "agl/_work/run/b"
     assert h.asked == []
 
 
@@ -461,20 +478,127 @@ def test_a_resume_of_what_was_given_up_runs_nothing(tmp_path: Path) -> None:
         assert [one for one in h.ran if "@c" not in one] == []
 
 
-@pytest.mark.parametrize("policy", ["ask", "skip", "stop"])
-def test_what_was_given_up_is_tried_again_as_the_message_says(tmp_path: Path, policy: str) -> None:
+def again_of(message: str) -> str:
+    return message.split("--again '")[1].split("'")[0]
+
+
+def test_what_was_given_up_is_tried_again_as_the_message_says(tmp_path: Path) -> None:
     h = clash(tmp_path, {}, answers=[GIVE_UP])
-    said = h.run(split, params(on_conflict=policy)).message
-    again = said.split("--again '")[1].split("'")[0]
+    said = h.run(split, params()).message
     h.answers = types(h, "both", RETRY, RETRY)
-    report = h.resume(again=again)
-    if policy == "ask":
-        assert report.result == "landed", report.message
-        assert h.files() == {"same.txt": "both", "c.txt": "c"}
-        assert h.ran == ["implement@c#1"]
-    else:
-        assert report.message == said
-        assert "plan#1" not in h.ran
+    report = h.resume(again=again_of(said))
+    assert report.result == "landed", report.message
+    assert h.files() == {"same.txt": "both", "c.txt": "c"}
+    assert h.ran == ["implement@c#1"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"on_conflict": "skip"}, {"on_conflict": "stop"}, {"on_conflict": "repair", "rounds": 0}],
+)
+def test_a_conflict_that_no_resume_can_settle_is_for_a_persons_hands(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    h = clash(tmp_path, {})
+    said = h.run(split, params(**more)).message
+    assert "--again" not in said
+    assert "`git merge agl/_work/run/b` takes it" in said
+
+
+def test_a_red_build_and_an_agents_repair_can_be_tried_again(tmp_path: Path) -> None:
+    green = False
+    plays = {**THREE, "plan": plan(chunk("a"))}
+    h = project(tmp_path / "red", plays, verdicts=lambda tree, command: green)
+    said = h.run(split, params(on_conflict="skip")).message
+    green = True
+    assert h.resume(again=again_of(said)).result == "landed"
+
+    h = clash(tmp_path / "left", {"repair": Play(report=DONE)})
+    said = h.run(split, params(on_conflict="repair", rounds=1)).message
+    assert isinstance(h.agent, dict)
+    h.agent["repair"] = writes(same="both")
+    assert h.resume(again=again_of(said)).result == "landed"
+
+
+def test_a_chunk_is_shown_as_far_as_it_is(tmp_path: Path) -> None:
+    seen: list[Sequence[str]] = []
+    ends = Ends([Chunk("a", "A", "."), Chunk("b", "B", ".", ("a",))])
+
+    def states() -> list[str]:
+        (table,) = ends.screen().body
+        assert isinstance(table, Rows)
+        return [row.cells[1].text for row in table.rows]
+
+    for state in (State.LANDING, State.LANDED):
+        seen.append(states())
+        ends.move("a", state)
+    assert [*seen, states()] == [
+        ["at work", "waiting for a need"],
+        ["waits to land", "waiting for a need"],
+        ["landed", "waiting for a need"],
+    ]
+
+
+def test_a_chunk_moves_from_its_work_to_its_landing(tmp_path: Path) -> None:
+    moved: list[object] = []
+
+    @workflow(version="1")
+    async def one(run: Run[Params]) -> None:
+        """One chunk."""
+        await ChunkAtWork(run, Chunk("a", "A", "."), [], moved.append).end(None)
+
+    async def works(task: AgentTask, emit: Emit) -> str:
+        moved.append(task.step)
+        (task.tree / "a.txt").write_text("a")
+        return await hand_in(task, DONE)
+
+    project(tmp_path, {"implement": works}).run(one, params())
+    assert moved == [State.AT_WORK, "implement", State.LANDING]
+
+
+def test_a_retry_with_the_markers_still_there_says_so(tmp_path: Path) -> None:
+    bodies: list[str] = []
+
+    def answer(screen: Screen[object]) -> str:
+        bodies.append(str(screen.body))
+        return RETRY if len(bodies) < 3 else GIVE_UP
+
+    clash(tmp_path, {}, answers=answer).run(split, params())
+    assert ["still are conflict markers" in one for one in bodies] == [False, True, True]
+
+
+def test_a_red_build_is_given_up_with_its_last_line(tmp_path: Path) -> None:
+    plays = {**THREE, "plan": plan(chunk("a"))}
+    h = project(tmp_path / "some", plays, verdicts=[RED])
+    said = h.run(split, params(on_conflict="skip")).message
+    assert said.splitlines()[1] == "  a: red build: the build failed with status 1: line 8"
+    h = project(tmp_path / "none", plays, verdicts=[Verdict(False, 1, " \n")])
+    said = h.run(split, params(on_conflict="skip")).message
+    assert said.splitlines()[1] == "  a: red build: the build failed with status 1"
+
+
+def test_an_agent_is_told_no_output_where_there_is_none() -> None:
+    (problem,) = red_build(Verdict(False, 1, "\n")).problems
+    assert problem == "the build failed with status 1"
+
+
+@pytest.mark.parametrize(
+    "verdict", [Verdict(False, 127, "sh: mak: not found"), Verdict(False, 124, "", "out of time")]
+)
+def test_a_build_that_cannot_be_run_is_for_the_person_to_change(
+    tmp_path: Path, verdict: Verdict
+) -> None:
+    bodies: list[str] = []
+
+    def answer(screen: Screen[object]) -> str:
+        bodies.append(str(screen.body))
+        return GIVE_UP
+
+    plays = {**THREE, "plan": plan(chunk("a"))}
+    h = project(tmp_path, plays, verdicts=[verdict], answers=answer)
+    said = h.run(split, params()).message
+    assert "`agl init --build CMD` changes it, from the next `agl resume run` on" in bodies[0]
+    assert "; `agl init --build CMD` changes the build\n" in said
 
 
 def recorded_steps(h: Harness) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from agl.sdk import Choice, Landing, RoleIncomplete, Run, Screen, Text, TextInput
@@ -18,17 +18,26 @@ Answer = Literal["retry", "repair", "give up"]
 class ChunkAtWork:
     """Implements one chunk in a child of the run and lands it."""
 
-    def __init__(self, run: Run[Params], chunk: Chunk, others: Sequence[str]) -> None:
+    def __init__(
+        self,
+        run: Run[Params],
+        chunk: Chunk,
+        others: Sequence[str],
+        moves: Callable[[State], None],
+    ) -> None:
         self._run = run
         self._params = run.params
         self._chunk = chunk
         self._child = run.worktree(chunk.id)
         self._others = others
+        self._moves = moves
         self._repairs = 0
         self._looks = 0
+        self._retried = False
 
     async def end(self, build: str | None) -> End:
         """Works on it to its end. `build`: the command that is run on it before it lands."""
+        self._moves(State.AT_WORK)
         done = await self._child.step(
             implementer(self._ask_person, model=self._params.implementer),
             commit=self._chunk.title,
@@ -38,6 +47,7 @@ class ChunkAtWork:
         )
         if build is not None:
             await self._build(build)
+        self._moves(State.LANDING)
         landing = await self._child.integrate()
         while landing.conflicted:
             given_up = await self._settle(landing)
@@ -61,21 +71,24 @@ class ChunkAtWork:
         answer, again = await self._answer(trouble)
         if answer == "give up":
             await landing.abort()
-            why = f"{trouble.name}{self._after}: {'; '.join(trouble.lines)}"
-            return End(State.GIVEN_UP, why, again=again)
-        if answer == "retry" or await self._repair(trouble, merging=self._run):
+            why = f"{trouble.name}{self._after}: {trouble.brief}"
+            return End(State.GIVEN_UP, why, by_itself=True, again=again)
+        self._retried = answer == "retry"
+        if self._retried or await self._repair(trouble, merging=self._run):
             await landing.retry()
         return None
 
     async def _answer(self, trouble: Trouble) -> tuple[Answer, str]:
-        """What is to be done, and what `--again` takes to have it decided anew."""
+        """What is to be done, and what `--again` takes to have it decided anew. A conflict that no
+        agent worked on comes out the same each time."""
         match self._params.on_conflict:
             case "ask":
                 return await self._ask(trouble)
             case "repair" if self._may_repair(trouble):
                 return "repair", ""
             case _:
-                return "give up", f"{self._chunk.id}/"
+                is_final = trouble.is_conflict and not self._repairs
+                return "give up", "" if is_final else f"{self._chunk.id}/"
 
     async def _ask(self, trouble: Trouble) -> tuple[Answer, str]:
         self._looks += 1
@@ -86,12 +99,25 @@ class ChunkAtWork:
         choices.append(Choice("give up this chunk", "give up"))
         screen = Screen[Answer](
             title,
-            *(Text(line) for line in trouble.lines),
+            *(Text(line) for line in (*trouble.lines, *self._hints(trouble))),
             f"It waits, merged as far as it goes, in {str(self._run.folder)!r}. Put it right there,"
             " then retry.",
             responses=choices,
         )
         return await self._run.ask(screen, key=title), title
+
+    def _hints(self, trouble: Trouble) -> list[str]:
+        if trouble.is_conflict and self._retried:
+            return [
+                "It was retried, and there still are conflict markers in the file, or it is as the"
+                " merge left it."
+            ]
+        if not trouble.is_repairable:
+            return [
+                "The build cannot be run: `agl init --build CMD` changes it, from the next `agl"
+                f" resume {self._run.label}` on; retry then."
+            ]
+        return []
 
     def _may_repair(self, trouble: Trouble) -> bool:
         return trouble.is_repairable and self._repairs < self._params.rounds

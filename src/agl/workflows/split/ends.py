@@ -12,7 +12,9 @@ from agl.workflows.split.plan import Chunk
 
 
 class State(Enum):
-    OPEN = "open"
+    WAITING = "waiting for a need"
+    AT_WORK = "at work"
+    LANDING = "waits to land"
     LANDED = "landed"
     NOTHING = "nothing"
     GIVEN_UP = "given up"
@@ -20,13 +22,15 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class End:
-    """How a chunk ended. `why`: what its implementer said, or why it was given up. `again`: what
-    `--again` takes to try it once more, of one that was given up by itself."""
+    """How a chunk ended, or how far it is. `why`: what its implementer said, or why it was given
+    up. `by_itself`: it was given up for what is wrong with it, not with a need of it; `again` then:
+    what `--again` takes to try it once more, if that can help."""
 
     state: State
     why: str = ""
     is_needless: bool = False
-    again: str | None = None
+    by_itself: bool = False
+    again: str = ""
 
 
 class Ends:
@@ -34,13 +38,19 @@ class Ends:
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = chunks
-        self._ends = {chunk.id: End(State.OPEN) for chunk in chunks}
+        self._ends = {
+            chunk.id: End(State.WAITING if chunk.needs else State.AT_WORK) for chunk in chunks
+        }
         self._over = {chunk.id: asyncio.Event() for chunk in chunks}
 
     async def of(self, chunk: str) -> End:
         """How that chunk ended, once it has."""
         await self._over[chunk].wait()
         return self._ends[chunk]
+
+    def move(self, chunk: str, state: State) -> None:
+        """That chunk, which has not ended, is so far."""
+        self._ends[chunk] = End(state)
 
     def note(self, chunk: str, end: End) -> None:
         self._ends[chunk] = end

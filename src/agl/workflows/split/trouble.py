@@ -13,11 +13,13 @@ _LAST_LINES = 5
 @dataclass(frozen=True)
 class Trouble:
     """What is wrong: `name` in two words, `problems` for the agent that is to repair it, `lines`
-    for a person. `is_repairable`: an agent can do something about it."""
+    for a person, `brief` on one line. `is_repairable`: an agent can do something about it."""
 
     name: str
     problems: tuple[str, ...]
     lines: tuple[str, ...]
+    brief: str
+    is_conflict: bool = False
     is_repairable: bool = True
 
 
@@ -26,12 +28,17 @@ def trouble_with(landing: Landing) -> Trouble:
     if landing.verdict is not None:
         return red_build(landing.verdict)
     paths = tuple(f"{one.path}: {one.kind}" for one in landing.conflict.paths)
-    return Trouble("conflict", tuple(f"conflict in {path}" for path in paths), paths)
+    problems = tuple(f"conflict in {path}" for path in paths)
+    return Trouble("conflict", problems, paths, "; ".join(paths), is_conflict=True)
 
 
 def red_build(verdict: Verdict) -> Trouble:
     note = f" ({verdict.note})" if verdict.note else ""
     said = f"the build failed with status {verdict.status}{note}"
     last = [line for line in verdict.tail.splitlines() if line.strip()][-_LAST_LINES:]
+    problem = f"{said}:\n{verdict.tail}" if last else said
     could_run = not verdict.note and verdict.status not in _NOT_RUN
-    return Trouble("red build", (f"{said}:\n{verdict.tail}",), (said, *last), could_run)
+    brief = ": ".join((said, *last[-1:]))
+    if not could_run:
+        brief += "; `agl init --build CMD` changes the build"
+    return Trouble("red build", (problem,), (said, *last), brief, is_repairable=could_run)

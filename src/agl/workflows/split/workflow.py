@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from agl.sdk import InputError, Run, Stop, workflow
 from agl.workflows.split.chunk import ChunkAtWork
@@ -44,7 +45,7 @@ async def split(run: Run[Params]) -> None:
 async def _work(run: Run[Params], plan: Plan, chunk: Chunk, ends: Ends, build: str | None) -> None:
     end = await _end(run, plan, chunk, ends, build)
     ends.note(chunk.id, end)
-    if end.again is not None and run.params.on_conflict == "stop":
+    if end.by_itself and run.params.on_conflict == "stop":
         raise Stop(_given_up(run, ends))
 
 
@@ -53,7 +54,7 @@ async def _end(run: Run[Params], plan: Plan, chunk: Chunk, ends: Ends, build: st
         if (await ends.of(need)).state is State.GIVEN_UP:
             return End(State.GIVEN_UP, f"it needs {need!r}, which was given up")
     others = [f"{one.id}: {one.title}" for one in plan.chunks if one is not chunk]
-    return await ChunkAtWork(run, chunk, others).end(build)
+    return await ChunkAtWork(run, chunk, others, partial(ends.move, chunk.id)).end(build)
 
 
 def _conclude(run: Run[Params], ends: Ends) -> None:
@@ -81,4 +82,17 @@ def _given_up(run: Run[Params], ends: Ends) -> str:
     again = next((end.again for end in given_up.values() if end.again), None)
     if again is not None:
         lines.append(f"`agl resume {run.label} --again {again!r}` tries it once more")
+    final = [chunk for chunk, end in given_up.items() if end.by_itself and not end.again]
+    if final:
+        lines.append(_by_hand(run, final))
     return "\n".join(lines)
+
+
+def _by_hand(run: Run[Params], chunks: list[str]) -> str:
+    """What is left for chunks that a resume would only give up again."""
+    name = chunks[0] if len(chunks) == 1 else "CHUNK"
+    branch = f"agl/_work/{run.label}/{name}"
+    return (
+        f"what was done is on the branch {branch!r}: `agl diff {run.label} {name}` shows it,"
+        f" `git merge {branch}` takes it; or run anew with `--on-conflict ask`"
+    )

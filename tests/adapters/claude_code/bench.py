@@ -20,6 +20,7 @@ from agl.ports.agents import (
     Spent,
 )
 from agl.ports.models import ModelId, Restriction, Usage
+from agl.ports.processes import Processes
 from agl.testing.contracts.agent_runner import FOREIGN_GIT, Desk
 from servers.model_server import ModelServer, Session
 
@@ -57,6 +58,7 @@ class Bench:
     tree: Path
     desk: Desk = field(default_factory=Desk)
     events: list[AgentEvent] = field(default_factory=list)
+    processes: Processes = field(default_factory=lambda: SystemProcesses(grace_s=0.5))
 
     def environ(self, session: Session, **more: str) -> dict[str, str]:
         return {
@@ -79,7 +81,7 @@ class Bench:
         from agl.adapters.claude_code import ClaudeCodeRunner
 
         environ = self.environ(session, **more.pop("environ", {}))
-        return ClaudeCodeRunner(SystemProcesses(grace_s=0.5), SystemClock(), environ, **more)
+        return ClaudeCodeRunner(self.processes, SystemClock(), environ, **more)
 
     def task(self, *restrictions: Restriction, **more: Any) -> AgentTask:
         return replace(self.desk.task(self.tree, MODEL, *restrictions), **more)

@@ -9,7 +9,7 @@ from typing import Final
 
 from claude_agent_sdk import ClaudeAgentOptions, EffortLevel
 
-from agl.adapters.claude_code.permissions import judge_for, rules_against, tools_for
+from agl.adapters.claude_code.permissions import judge_for, tools_for
 from agl.adapters.claude_code.sandbox import Sandbox
 from agl.adapters.claude_code.tools import SERVER, tool_server
 from agl.ports.agents import AgentTask
@@ -66,7 +66,6 @@ def options_for(
         effort=effort_of(task.model),
         system_prompt={"type": "file", "path": str(instructions)},
         tools=tools_for(task.restrictions),
-        disallowed_tools=rules_against(task.restrictions),
         can_use_tool=judge_for(task.tree, task.restrictions),
         permission_mode="default",
         mcp_servers={SERVER: tool_server(task.tools)},

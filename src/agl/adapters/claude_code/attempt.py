@@ -74,7 +74,9 @@ class Attempt:
                 left_s -= self._clock.monotonic_s() - began
                 await self._task.wait(error)
             else:
-                return AgentOutcome(self._hearing.text, self._hearing.model)
+                return AgentOutcome(
+                    self._hearing.text, self._hearing.model or self._task.model.name
+                )
 
     async def _work(self) -> None:
         session = self._hearing.session

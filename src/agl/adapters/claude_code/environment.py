@@ -20,6 +20,9 @@ _OUTER_SESSION: Final = frozenset(
     CLAUDE_CODE_SESSION_ID CLAUDE_EFFORT CLAUDE_PID""".split()  # noqa: SIM905
 )
 
+# With it 2.1.332 leaves empty files in the tree, package.json and .env among them.
+_HARMFUL: Final = frozenset({"CLAUDE_CODE_SUBPROCESS_ENV_SCRUB"})
+
 _OTHERS: Final = re.compile(
     r"AGL_.*"
     r"|(OPENAI|AZURE_OPENAI|CODEX|OPENROUTER|GEMINI|GROQ|MISTRAL|DEEPSEEK|XAI|TOGETHER|FIREWORKS"
@@ -51,7 +54,7 @@ def environment_for(environ: Mapping[str, str], marker: Marker) -> dict[str, str
     kept = {
         name: value
         for name, value in without_git_location(environ).items()
-        if name not in _OUTER_SESSION and not _OTHERS.fullmatch(name)
+        if name not in _OUTER_SESSION | _HARMFUL and not _OTHERS.fullmatch(name)
     }
     marked = {RUN_VARIABLE: marker.run}
     if marker.attempt is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
@@ -20,9 +21,16 @@ from agl.ports.models import Restriction
 _READS: Final = ("Read", "Glob", "Grep")
 _WRITES: Final = {"Edit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
 _WEB: Final = ("WebFetch", "WebSearch")
-_VCS: Final = """add am apply branch checkout cherry-pick clean commit commit-tree config fetch gc
-    init merge mv notes pull push rebase reflog remote replace reset restore revert rm stash
-    submodule switch symbolic-ref tag update-index update-ref worktree""".split()  # noqa: SIM905
+_VCS_VERBS: Final = "|".join(
+    """add am apply branch checkout cherry-pick clean commit commit-tree config fetch gc init merge
+    mv notes pull push rebase reflog remote replace reset restore revert rm stash submodule switch
+    symbolic-ref tag update-index update-ref worktree""".split()  # noqa: SIM905
+)
+_GIT_WRITES: Final = re.compile(
+    rf"\bgit(?:\s+(?:-[Cc]\s+\S+|--?[\w-]+(?:=\S+)?))*\s+(?:{_VCS_VERBS})(?![\w./-])"
+)
+"""A fence for the honest: a command line can be written in too many ways. AGL looks at the
+repository itself after each step."""
 
 Judge = Callable[[str, dict[str, Any], ToolPermissionContext], Awaitable[PermissionResult]]
 
@@ -40,16 +48,10 @@ def tools_for(restrictions: frozenset[Restriction]) -> list[str]:
     return tools
 
 
-def rules_against(restrictions: frozenset[Restriction]) -> list[str]:
-    """Rules by which the program itself refuses, wherever in a command line it meets one."""
-    if Restriction.NO_VCS_WRITES not in restrictions:
-        return []
-    return [f"Bash(git {verb}:*)" for verb in _VCS]
-
-
 def judge_for(tree: Path, restrictions: frozenset[Restriction]) -> Judge:
     """Says whether a call may go ahead: file tools in the tree alone, and what was offered."""
     offered = frozenset(tools_for(restrictions))
+    no_vcs = Restriction.NO_VCS_WRITES in restrictions
 
     async def judge(
         tool: str, arguments: dict[str, Any], context: ToolPermissionContext
@@ -58,6 +60,8 @@ def judge_for(tree: Path, restrictions: frozenset[Restriction]) -> Judge:
             return PermissionResultAllow()
         if tool not in offered:
             return PermissionResultDeny(message=f"{tool} is not allowed in this step.")
+        if tool == "Bash" and no_vcs and _GIT_WRITES.search(str(arguments.get("command"))):
+            return PermissionResultDeny(message="This step does not change the git repository.")
         place = _WRITES.get(tool)
         if place is not None and not _is_inside(arguments.get(place), tree):
             return PermissionResultDeny(

@@ -35,7 +35,7 @@ class ClaudeCodeRunner(AgentRunner):
         clock: Clock,
         environ: Mapping[str, str],
         *,
-        sandbox: Mode = "off",
+        sandbox: Mode = "auto",
         idle_s: float = 300.0,
         wall_s: float = 6 * 3600.0,
         start_s: float = 60.0,

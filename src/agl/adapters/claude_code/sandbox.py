@@ -16,8 +16,10 @@ _NEEDS = ("bwrap", "socat")
 
 
 class Sandbox:
-    """Claude Code's sandbox of Linux and macOS: the shell writes in the tree and in temporary
-    folders alone. `auto` uses it where it is, `require` refuses to work without."""
+    """Claude Code's sandbox of Linux and macOS: in it the shell writes in the tree and in temporary
+    folders alone, and reaches nothing that listens on this machine. `auto`: where it is there, and
+    the network is forbidden, which nothing else can see to. `require`: always, and no work without.
+    """
 
     def __init__(self, mode: Mode, environ: Mapping[str, str]) -> None:
         self._mode = mode
@@ -27,27 +29,28 @@ class Sandbox:
             if shutil.which(name, path=environ.get("PATH")) is None
         )
 
-    @property
-    def is_on(self) -> bool:
-        return self._mode == "require" or (self._mode == "auto" and not self._missing)
-
     def check(self) -> None:
         """Raises InputError when it is required and cannot be had."""
         if self._mode == "require" and self._missing:
             raise InputError(
-                f"the sandbox is required, and {' and '.join(self._missing)} is not on PATH;"
+                f"the sandbox is required, and {' and '.join(self._missing)} not on PATH;"
                 " `apt-get install bubblewrap socat`, or set sandbox to 'auto'"
             )
 
+    def is_on(self, restrictions: frozenset[Restriction]) -> bool:
+        if self._mode == "auto":
+            return Restriction.NO_NETWORK in restrictions and not self._missing
+        return self._mode == "require"
+
     def settings(self, restrictions: frozenset[Restriction]) -> dict[str, object]:
         """As in Claude Code's settings."""
-        if not self.is_on:
+        if not self.is_on(restrictions):
             return {"enabled": False}
-        open_to = [] if Restriction.NO_NETWORK in restrictions else ["*"]
+        reachable = [] if Restriction.NO_NETWORK in restrictions else ["*"]
         return {
             "enabled": True,
-            "failIfUnavailable": self._mode == "require",
-            "autoAllowBashIfSandboxed": True,
+            "failIfUnavailable": True,
+            "autoAllowBashIfSandboxed": False,
             "allowUnsandboxedCommands": False,
-            "network": {"allowedDomains": open_to, "allowLocalBinding": True},
+            "network": {"allowedDomains": reachable, "allowLocalBinding": True},
         }

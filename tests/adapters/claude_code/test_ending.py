@@ -1,0 +1,181 @@
+"""However it ends, nobody is left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from adapters.claude_code.bench import Bench, call
+from agl.ports.errors import StreamDropped, UpstreamError
+from agl.ports.processes import Marker
+
+pytestmark = [
+    pytest.mark.vendor,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
+]
+
+
+def marked(marker: str) -> dict[int, str]:
+    """The processes that carry the run's marker, with what they run."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                variables = (folder / "environ").read_bytes().split(b"\0")
+                if f"AGL_RUN={marker}".encode() in variables:
+                    found[int(folder.name)] = (folder / "cmdline").read_bytes().decode()
+            except OSError:
+                continue
+    return found
+
+
+async def until_gone(marker: str, within_s: float) -> dict[int, str]:
+    deadline = time.monotonic() + within_s
+    while (left := marked(marker)) and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
+    return left
+
+
+async def until_there(path: Path) -> None:
+    async with asyncio.timeout(20):
+        while not path.exists():
+            await asyncio.sleep(0.01)
+
+
+def program_of(marker: str) -> int:
+    return next(pid for pid, line in marked(marker).items() if "stream-json" in line)
+
+
+async def test_after_a_run_nobody_is_left(bench: Bench) -> None:
+    session = bench.script(call("shell", command="true"))
+    task = bench.task()
+    await bench.runner(session).run(task, bench.events.append)
+    assert marked(task.marker.run) == {}
+
+
+async def test_a_cancelled_run_is_over_soon_and_tells_what_it_cost(bench: Bench) -> None:
+    use = {"input_tokens": 10, "output_tokens": 2}
+    session = bench.script({**call("shell", command="touch a; sleep 60"), "usage": use})
+    task = bench.task()
+    work = asyncio.create_task(bench.runner(session).run(task, bench.events.append))
+    await until_there(bench.tree / "a")
+    began = time.monotonic()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert time.monotonic() - began < 2
+    assert marked(task.marker.run) == {}
+    assert bench.usage.cost_usd
+
+
+async def test_a_program_that_was_killed_goes_on_in_its_session(bench: Bench) -> None:
+    session = bench.script(
+        call("shell", command="touch a; sleep 60"),
+        call("report_findings", findings=["x"]),
+    )
+    waited: list[Exception] = []
+
+    async def wait(error: Exception) -> None:
+        waited.append(error)
+
+    task = bench.task(wait=wait)
+    work = asyncio.create_task(bench.runner(session).run(task, bench.events.append))
+    await until_there(bench.tree / "a")
+    os.kill(program_of(task.marker.run), signal.SIGKILL)
+    await work
+    assert [type(error) for error in waited] == [StreamDropped]
+    assert "-9" in str(waited[0])
+    assert bench.desk.report == {"findings": ["x"]}
+    assert marked(task.marker.run) == {}
+
+
+async def test_a_program_that_dies_at_once_is_told_with_its_last_words(
+    bench: Bench, tmp_path: Path
+) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "claude").write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo "2.1.999 (Claude Code)" && exit\n'
+        "echo no more memory >&2\nexit 3\n"
+    )
+    (folder / "claude").chmod(0o755)
+    path = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    with pytest.raises(UpstreamError, match=r"did not start: .*no more memory"):
+        await bench.ran(bench.script(), environ=path)
+
+
+async def test_a_mute_program_is_given_up(bench: Bench, tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "claude").write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo "2.1.999 (Claude Code)" && exit\nexec sleep 60\n'
+    )
+    (folder / "claude").chmod(0o755)
+    path = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    task = bench.task()
+    runner = bench.runner(bench.script(), environ=path, start_s=0.5)
+    began = time.monotonic()
+    with pytest.raises(UpstreamError, match=r"did not start within 0.5 s"):
+        await runner.run(task, bench.events.append)
+    assert time.monotonic() - began < 3
+    assert marked(task.marker.run) == {}
+
+
+async def test_a_listener_that_fails_ends_the_run(bench: Bench) -> None:
+    session = bench.script({"text": "hello"}, call("write", path="a.txt", content="x"))
+    task = bench.task()
+
+    def emit(event: object) -> None:
+        if "hello" in str(event):
+            raise UpstreamError("no space")
+
+    with pytest.raises(UpstreamError, match="no space"):
+        await bench.runner(session).run(task, emit)
+    assert marked(task.marker.run) == {}
+    assert not (bench.tree / "a.txt").exists()
+
+
+async def test_huge_output_is_heard_and_does_not_grow(bench: Bench) -> None:
+    flood = "head -c 50000000 /dev/zero | tr '\\0' x"
+    long = {"text": "y" * 3_000_000, "piece": 100_000}
+    session = bench.script(call("shell", command=flood), long)
+    await bench.ran(session, task={"follow_up": lambda: None})
+    assert max(len(text) for text in bench.said) == 3_000_000
+    assert all(len(line) <= 120 for line in bench.lines)
+
+
+async def test_when_agl_is_killed_the_program_dies_too(bench: Bench) -> None:
+    session = bench.script(call("shell", command="touch a; sleep 60"))
+    task = bench.task()
+    script = textwrap.dedent(f"""
+        import asyncio
+        from pathlib import Path
+        from agl.adapters.claude_code import ClaudeCodeRunner
+        from agl.adapters.system import SystemClock, SystemProcesses
+        from agl.ports.processes import Marker
+        from agl.testing.contracts.agent_runner import Desk
+        from agl.ports.models import ModelId
+        from dataclasses import replace
+        runner = ClaudeCodeRunner(SystemProcesses(), SystemClock(), {bench.environ(session)!r})
+        task = Desk().task(Path({str(bench.tree)!r}), ModelId("claude_code", "claude-sonnet-5"))
+        task = replace(task, marker=Marker({task.marker.run!r}, "1"))
+        asyncio.run(runner.run(task, lambda event: None))
+    """)
+    agl = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        await until_there(bench.tree / "a")
+        assert program_of(task.marker.run)
+    finally:
+        agl.kill()
+        agl.wait()
+    left = await until_gone(task.marker.run, 5)
+    await bench.processes.end(Marker(task.marker.run, "1"))
+    assert left == {}

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from agl.ports.scripts import Plays
-from agl.sdk import InputError, ModelId, Verdict
+from agl.sdk import InputError, ModelId, Rows, Screen, Verdict
 from agl.testing import Harness, Interrupted, Play, harness
 from agl.workflows.fix import Params, fix
+from agl.workflows.fix.progress import Progress
+from agl.workflows.fix.roles import Finding
 
 WRONG = Play(files={"calc.py": "a * b\n"}, report={"summary": "multiplied"})
 RIGHT = Play(files={"calc.py": "a + b\n"}, report={"summary": "added"})
@@ -102,7 +104,7 @@ def test_a_wrong_parameter_is_refused(wrong: dict[str, object]) -> None:
     ("verdict", "said"),
     [
         (Verdict(False, 127, "sh: 1: mak: not found\n"), "status 127:\n  sh: 1: mak: not found\n"),
-        (Verdict(False, 126, ""), "status 126:\n"),
+        (Verdict(False, 126, ""), "status 126\n"),
         (Verdict(False, 124, "x\n", "out of time"), "status 124 (out of time):\n  x\n"),
     ],
 )
@@ -129,6 +131,53 @@ def test_a_red_build_is_shown_with_its_last_lines(tmp_path: Path) -> None:
         " status 1:",
         *lines,
     ]
+
+
+def test_a_build_without_output_is_shown_without_a_colon(tmp_path: Path) -> None:
+    h = harness(tmp_path, agent={"implement": RIGHT}, verdicts=[Verdict(False, 1, " \n")])
+    said = h.run(fix, params(rounds=0)).message
+    assert said.endswith("the build failed with status 1")
+
+
+def texts(screen: Screen[object]) -> list[list[str]]:
+    tables = [part for part in screen.body if isinstance(part, Rows)]
+    return [[cell.text for cell in row.cells] for table in tables for row in table.rows]
+
+
+def test_the_person_sees_the_round_and_what_is_left(tmp_path: Path) -> None:
+    plays = {"implement": WRONG, "implement#2": RIGHT, "review": LOW}
+    h = project(tmp_path, plays)
+    h.run(fix, params(rounds=2))
+    first, again = "First attempt, then at most 2 rounds of repair", "Round 1 of 2 of repair"
+    assert h.shown == [first, first, again, again, again, "Done; 1 finding left"]
+    h = project(tmp_path / "fine", {"implement": RIGHT, "review": FINE})
+    h.run(fix, params(rounds=1))
+    assert h.shown[0] == "First attempt, then at most 1 round of repair"
+    assert h.shown[-1] == "Done"
+
+
+def test_the_person_sees_the_last_build_and_its_review() -> None:
+    progress = Progress(3)
+    assert texts(progress.screen()) == []
+    progress.built(Verdict(False, 2, "one\ntwo\n\n"))
+    assert texts(progress.screen()) == [["build", "failed with status 2: two"]]
+    progress.built(Verdict(False, 124, "", "out of time"))
+    assert texts(progress.screen()) == [["build", "failed with status 124 (out of time)"]]
+    progress.built(Verdict(True, 0, "fine"))
+    progress.reviewed([Finding("low", "a.py", "no\ndocstring"), Finding("high", "b.py", "wrong")])
+    shown = [
+        ["build", "passed"],
+        ["review", "2 findings"],
+        ["high", "b.py", "wrong"],
+        ["low", "a.py", "no docstring"],
+    ]
+    assert texts(progress.screen()) == shown
+    progress.repairs()
+    assert texts(progress.screen()) == shown
+    progress.built(Verdict(True, 0, ""))
+    assert texts(progress.screen()) == [["build", "passed"]]
+    progress.reviewed([])
+    assert texts(progress.screen()) == [["build", "passed"], ["review", "no findings"]]
 
 
 def test_one_round_is_one_round(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agl.sdk import InputError, ModelId, Run, Screen, Stop, TextInput, arg, workflow
+from agl.workflows.fix.progress import Progress
 from agl.workflows.fix.roles import Finding, Question, implementer, reviewer
 
 _NOT_RUN = (126, 127)  # POSIX sh: the command cannot be executed, or was not found
@@ -40,6 +41,8 @@ async def fix(run: Run[Params]) -> None:
         answer = TextInput("answer", maps=str)
         return await run.ask(Screen(question.question, responses=[answer]))
 
+    progress = Progress(run.params.rounds)
+    run.terminal.show(progress.screen)
     writer = implementer(ask, model=run.params.implementer)
     done = await run.step(writer, commit=title, request=run.params.request)
     if run.head == run.base:
@@ -49,8 +52,10 @@ async def fix(run: Run[Params]) -> None:
         raise Stop(f"the implementer changed nothing; it says: {done.summary}")
     build = await run.record("build", lambda: run.build)
     for turn in range(run.params.rounds + 1):
-        problems = await _problems(run, build)
+        problems = await _problems(run, build, progress)
         if not problems:
+            progress.done()
+            run.terminal.show(progress.screen)
             return
         if turn == run.params.rounds:
             rounds = f"{turn} round{'' if turn == 1 else 's'} of repair"
@@ -58,6 +63,8 @@ async def fix(run: Run[Params]) -> None:
                 f"not right after {rounds}, the work is on the branch: {_shown(problems[0])}"
                 f"{_if_changed(run, build)}"
             )
+        progress.repairs()
+        run.terminal.show(progress.screen)
         await run.step(
             writer,
             commit=f"{title} (repair {turn + 1})",
@@ -66,7 +73,7 @@ async def fix(run: Run[Params]) -> None:
         )
 
 
-async def _problems(run: Run[Params], build: str | None) -> list[str]:
+async def _problems(run: Run[Params], build: str | None, progress: Progress) -> list[str]:
     """What must be repaired: a red build alone, or else the high findings of a review.
 
     Raises:
@@ -74,9 +81,12 @@ async def _problems(run: Run[Params], build: str | None) -> list[str]:
     """
     if build is not None:
         verdict = await run.verify(build)
+        progress.built(verdict)
+        run.terminal.show(progress.screen)
         if not verdict.passed:
             note = f" ({verdict.note})" if verdict.note else ""
-            problem = f"the build failed with status {verdict.status}{note}:\n{verdict.tail}"
+            tail = f":\n{verdict.tail}" if verdict.tail.strip() else ""
+            problem = f"the build failed with status {verdict.status}{note}{tail}"
             if verdict.note or verdict.status in _NOT_RUN:
                 raise Stop(
                     f"{_shown(problem)}\nso {build!r} says nothing of the work on the branch;"
@@ -87,6 +97,8 @@ async def _problems(run: Run[Params], build: str | None) -> list[str]:
     review = await run.step(
         reviewer(model=run.params.reviewer), request=run.params.request, base=run.base
     )
+    progress.reviewed(review.findings)
+    run.terminal.show(progress.screen)
     return [_said(finding) for finding in review.findings if finding.severity == "high"]
 
 

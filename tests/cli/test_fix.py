@@ -66,6 +66,26 @@ def test_a_build_that_was_mistyped_costs_no_round(repo: Path, agl: Agl, tmp_path
     assert (said.code, said.out.splitlines()[2]) == (0, "steps   1 ran, 1 replayed")
 
 
+def test_what_was_found_is_shown_while_it_works(repo: Path, agl: Agl, tmp_path: Path) -> None:
+    agl("init", "--build", "echo it is wrong; grep -q right calc.txt")
+    low = {"severity": "low", "file": "calc.txt", "problem": "no newline"}
+    report = {"tool": "report_findings", "arguments": {"findings": [low]}}
+    steps = {
+        "implement": work("wrong"),
+        "implement#2": work("right"),
+        "review": [{"calls": [report]}],
+    }
+    script = tmp_path / "agent.json"
+    script.write_text(json.dumps({"format": 1, "steps": steps}))
+    models = ("--implementer", f"scripted:{script}", "--reviewer", f"scripted:{script}")
+    said = agl("run", "fix", "-n", "x", "-r", "do right", *models)
+    round_ = "Round 1 of 3 of repair\n  build  "
+    assert f"{round_}failed with status 1: it is wrong\n" in said.err
+    assert f"{round_}passed\n" in said.err
+    found = "  build   passed\n  review  1 finding\n  low  calc.txt  no newline\n"
+    assert said.err.endswith(f"Done; 1 finding left\n{found}")
+
+
 def test_a_model_of_two_flags_is_refused_once(project: Path, agl: Agl) -> None:
     models = ("--implementer", "scripted:/none", "--reviewer", "scripted:/none")
     said = agl("run", "fix", "-n", "x", "-r", "add", *models)

@@ -82,7 +82,6 @@ async def _problems(run: Run[Params], build: str | None, progress: Progress) -> 
     if build is not None:
         verdict = await run.verify(build)
         progress.built(verdict)
-        run.terminal.show(progress.screen)
         if not verdict.passed:
             note = f" ({verdict.note})" if verdict.note else ""
             tail = f":\n{verdict.tail}" if verdict.tail.strip() else ""
@@ -98,7 +97,6 @@ async def _problems(run: Run[Params], build: str | None, progress: Progress) -> 
         reviewer(model=run.params.reviewer), request=run.params.request, base=run.base
     )
     progress.reviewed(review.findings)
-    run.terminal.show(progress.screen)
     return [_said(finding) for finding in review.findings if finding.severity == "high"]
 
 

@@ -54,13 +54,16 @@ async def refuse_foreign_commits(
     )
 
 
-def was_at_work(ledger: Ledger, entries: tuple[Entry, ...]) -> bool:
-    """Whether a landing in the run's own tree is not settled, or an attempt of a step there was cut
-    off after the last entry that was made there. Answers, records, children's starts and what an
+def was_at_work(ledger: Ledger, entries: tuple[Entry, ...], *, was_cut_off: bool) -> bool:
+    """Whether a landing in the run's own tree is not settled, so that a person may have resolved
+    and committed it; or, in a run that was cut off, an attempt of a step there came to no entry
+    after the last one that was made there. Answers, records, children's starts and what an
     epoch took over are not, so they say nothing about the tree."""
     made = [one for one in entries if _is_made_in_tree(one)]
     if made and _is_waiting(made[-1]):
         return True
+    if not was_cut_off:
+        return False
     recorded = {attempt for entry in entries for attempt in entry.attempts}
     last = made[-1].number if made else 0
     return any(

@@ -57,7 +57,8 @@ async def report_of(
     state: RunState, scope: ScopeState, record: RunRecord, failure: Exception | None
 ) -> Report:
     """Ends the run in its tree and in the ledger. The branch stands at the tip, and what stood in
-    the way of that is kept; after an end on purpose the tree is clean and lets go of the branch."""
+    the way of that is kept; after an end on purpose the tree is clean and lets go of the branch. A
+    tree in which a landing waits is left as it is for the resume."""
     on_purpose = failure is None or all(isinstance(leaf, Stop) for leaf in leaves(failure))
     try:
         await _settle(scope, on_purpose=on_purpose)
@@ -121,6 +122,8 @@ async def _branch_at(state: RunState, record: RunRecord) -> str | None:
 
 
 async def _settle(scope: ScopeState, *, on_purpose: bool) -> None:
+    if scope.has_no_tree or (not on_purpose and scope.lease.hold is not None):
+        return
     async with scope.turn:
         tree = await scope.tree()
         state = await tree.state()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ from agl.ports.models import Usage
 from agl.ports.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from agl.ports.event_log import EventLog
     from agl.ports.ledger import Entry
@@ -144,9 +145,7 @@ async def run(services: Services, label: Label) -> Details:
     if record is None:
         raise NotFoundError(not_found(services.store, services.project, label))
     outcome = ledger.outcome()
-    summary = replace(
-        _of(record, outcome, services.locks, services.project), held=_held(services.store, scope)
-    )
+    summary = _of(record, outcome, services.locks, services.project)
     epochs = ledger.epochs()
     epoch = epochs[-1].number if epochs else 0
     found = ledger.all_entries(scope)
@@ -161,8 +160,14 @@ async def run(services: Services, label: Label) -> Details:
     tree = services.workspaces.folder(scope)
     asked = {one.attempt: one.model for one in spendings}
     recorded = {attempt for entry in every for attempt in entry.attempts}
+    children = tuple(
+        _part(services, chains, child, asked, settled=summary.state in ("finished", "stopped"))
+        for child in chains
+        if child.path
+    )
+    held = tuple(child.namespace for child in children if child.state == "held")
     return Details(
-        summary=summary,
+        summary=replace(summary, held=held),
         version=record.version,
         base_ref=record.base_ref,
         base=record.base,
@@ -173,7 +178,7 @@ async def run(services: Services, label: Label) -> Details:
         epoch=epoch,
         params=record.params,
         lines=_lines(chains[scope], asked),
-        children=tuple(_part(services, chains, child, asked) for child in chains if child.path),
+        children=children,
         at_work=_at_work(services.log, scope) if summary.state == "running" else (),
         spent=_total(one.usage for one in spendings),
         spent_in_vain=_total(one.usage for one in spendings if one.attempt not in recorded),
@@ -200,8 +205,10 @@ def _summary(store: Store, locks: Locks, project: ProjectName, name: str) -> Sum
         ended = store.read((*folder, "outcome"))
         where = "/".join((*folder, "outcome.json"))
         outcome = None if ended is None else outcome_from_json(ended, where)
-        held = _held(store, Scope(project, Label(name)))
-        return replace(_of(record, outcome, locks, project), held=held)
+        summary = _of(record, outcome, locks, project)
+        if summary.state in ("finished", "stopped"):
+            return summary
+        return replace(summary, held=_held(store, Scope(project, Label(name))))
     except InputError:  # a folder that no label names is no run
         return None
     except (UpstreamError, NewerFormat) as error:
@@ -212,15 +219,22 @@ def _held(store: Store, scope: Scope) -> tuple[str, ...]:
     """The children whose last landing is open, by the landings' documents alone."""
     folder = scope_folder(scope)
     found: list[str] = []
-    for name in store.folders((*folder, "landings")):
-        child = scope.child(Namespace(name))
-        last = max(store.names((*folder, "landings", name)), default=None)
-        match last and store.read((*folder, "landings", name, last)):
+    for child in _children(scope, store.folders((*folder, "landings"))):
+        place = (*folder, "landings", child.path[-1])
+        last = max(store.names(place), default=None)
+        match last and store.read((*place, last)):
             case {"value": {"stages": [*_, {"state": "conflicted" | "refused"}]}}:
                 found.append("/".join(child.path))
-    for name in store.folders((*folder, "worktrees")):
-        found += _held(store, scope.child(Namespace(name)))
+    for child in _children(scope, store.folders((*folder, "worktrees"))):
+        found += _held(store, child)
     return tuple(found)
+
+
+def _children(scope: Scope, names: Iterable[str]) -> Iterator[Scope]:
+    """The children of these names; a folder that no namespace names is none."""
+    for name in names:
+        with suppress(InputError):
+            yield scope.child(Namespace(name))
 
 
 def _of(record: RunRecord, outcome: Outcome | None, locks: Locks, project: ProjectName) -> Summary:
@@ -257,12 +271,17 @@ def _start_of(parent: Chain, child: Scope) -> str:
 
 
 def _part(
-    services: Services, chains: Mapping[Scope, Chain], scope: Scope, asked: Mapping[str, str]
+    services: Services,
+    chains: Mapping[Scope, Chain],
+    scope: Scope,
+    asked: Mapping[str, str],
+    *,
+    settled: bool,
 ) -> Part:
     from agl.sdk._engine import landings
 
     chain, parent, name = chains[scope], chains[scope.parent], scope.path[-1]
-    held = landings.held(parent)
+    held = None if settled else landings.held(parent)
     state = "not_landed"
     if held is not None and held.name == name:
         state = "held"
@@ -327,7 +346,8 @@ def _at_work(log: EventLog, scope: Scope) -> tuple[str, ...]:
     """The steps that the log saw begin and not end since the run was last entered."""
     begun: list[str] = []
     for event in log.read(run_folder(scope.project, scope.label)):
-        kind, about = event.get("kind"), str(event.get("about"))
+        kind, namespace = event.get("kind"), event.get("namespace")
+        about = f"{namespace}/{event.get('about')}" if namespace else str(event.get("about"))
         if kind == "run_started":
             begun.clear()
         elif kind == "step_started":

@@ -52,8 +52,8 @@ async def run(
     for, for `max_wait_s` seconds in a row.
 
     Raises:
-        AglError: refused, and nothing was made; or the tree could not be made, and `resume` goes on
-            from there. How the workflow itself ended is in the report.
+        AglError: refused, and nothing was made. How the workflow itself ended, also when the tree
+            could not be made, is in the report.
     """
     root = Scope(services.project, label)
     with held(services, root):
@@ -85,8 +85,7 @@ async def run(
         if dirty:
             text = f"uncommitted changes are not part of this run: {checkout.shown(dirty)}"
             state.emit("warned", root, text=text)
-        await scope.tree()
-        return await _walk(state, scope, record, loaded.workflow, params)
+        return await _walk(state, scope, record, loaded.workflow, params, makes_tree=True)
 
 
 async def resume(
@@ -142,7 +141,7 @@ async def resume(
                 f"run {label!r} began at {record.base}, which the repository no longer holds; fetch"
                 f" it again, or `agl clear {label}`"
             )
-        if not (outcome is None and checks.was_at_work(ledger, entries)):
+        if not checks.was_at_work(ledger, entries, was_cut_off=outcome is None):
             ours = {record.base, *needed, *((outcome.head,) if outcome else ())}
             last = [one.head_after for one in entries if one.head_after not in gone]
             await checks.refuse_foreign_commits(
@@ -184,11 +183,15 @@ async def _walk(
     record: RunRecord,
     workflow: Workflow[Any],
     params: object,
+    *,
+    makes_tree: bool = False,
 ) -> Report:
     """Runs the workflow's function and writes how it ended. A cancellation writes nothing."""
     failure: Exception | None = None
     before = await checkout.look(state.services)
     try:
+        if makes_tree:
+            await scope.tree()
         async with state.services.terminal:
             await workflow.function(Run(Place.of(scope), params))
     except asyncio.CancelledError as error:

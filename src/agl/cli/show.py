@@ -20,6 +20,7 @@ from agl.cli.words import (
     CHILDREN,
     end_of_output,
     given,
+    is_refused,
     model_of,
     moment,
     outcome_of,
@@ -95,7 +96,10 @@ def _table(lines: Sequence[Line]) -> str:
 
 
 def _newest_builds(lines: Sequence[Line]) -> list[Line]:
-    return [line for line in lines if line.kind == "verify" and line.live][-1:]
+    """The last verdict, and the landings that wait for a better one."""
+    live = [line for line in lines if line.live]
+    last = [line for line in live if line.kind == "verify"][-1:]
+    return [*last, *(line for line in live if is_refused(line))]
 
 
 def _params(run: Details) -> list[tuple[str, str]]:

@@ -92,9 +92,20 @@ def passed(line: Line) -> bool:
     return isinstance(line.value, dict) and line.value.get("passed") is True
 
 
+def is_refused(line: Line) -> bool:
+    """Whether it is a landing that waits because the build failed on it."""
+    match line.value:
+        case {"stages": [*_, {"state": "refused"}]}:
+            return line.kind == "landing"
+    return False
+
+
 def end_of_output(line: Line) -> str:
     """The last lines of what a build printed."""
-    tail = line.value.get("tail") if isinstance(line.value, dict) else None
+    tail = None
+    match line.value:
+        case {"tail": tail} | {"stages": [*_, {"verdict": {"tail": tail}}]}:
+            pass
     printed = str(tail or "").rstrip().splitlines()[-_LAST_LINES:] or ["it printed nothing"]
     head = f"#{line.number} {line.name} {outcome_of(line)}; the end of its output:"
     return "\n  ".join((head, *printed))
@@ -131,9 +142,9 @@ def _landing(state: str, last: Mapping[str, object]) -> str:
     match state, last:
         case "conflicted", {"conflict": {"paths": [*paths]}}:
             names = (str(one["path"]) for one in paths if isinstance(one, dict))
-            return f"waits for {', '.join(names)} to be resolved"
+            return f"conflict in {', '.join(names)}"
         case "refused", {"verdict": {"status": status}}:
-            return f"waits, the build failed with status {status}"
+            return f"the build failed with status {status}"
     return _STAGES.get(state, state)
 
 

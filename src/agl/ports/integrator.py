@@ -95,8 +95,9 @@ class Integrator(ABC):
         """Ends a hold with what is in the tree now, all that is dirty included.
 
         Paths of `conflict` that nobody resolved, see `unresolved`, are returned, and the tree stays
-        held. A merge commit of the two that is there already (this call was killed) is taken
-        as it is, with what is dirty beside it put into it. Where there is no hold, it is `merge`.
+        held. A merge commit of the two that is there already (this call was killed, or a
+        person made it) is taken as it is, and what is dirty beside it is kept. Where there is no
+        hold, it is `merge`.
         """
 
     @abstractmethod

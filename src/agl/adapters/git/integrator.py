@@ -90,9 +90,11 @@ class GitIntegrator(Integrator):
             merged = await self._merge_commit(own, start, other)
             if merged is not None:
                 look = await own.index.mended(await own.index.look())
-                resolved = not still_open(own.path, {}, conflict).paths
-                if resolved and look.status is not None and look.status.clean:
-                    own.end_operations()
+                if not still_open(own.path, {}, conflict).paths:
+                    if look.status is not None and look.status.clean:
+                        own.end_operations()
+                    else:
+                        await own.restore(merged, keeping)
                     return await self._concluded(own, start, merged)
                 await self._hold(own, start, other, merged)
             elif not await self._is_in_merge(own, start, other):

@@ -73,7 +73,9 @@ class MemoryIntegrator(Integrator):
     ) -> Merged | Conflict | NothingToMerge:
         state = await tree.state()
         if state.attached and self._is_merge(state.head, start, other):
-            if state.clean and not (await self.unresolved(tree, conflict)).paths:
+            if not (await self.unresolved(tree, conflict)).paths:
+                if not state.clean:
+                    await tree.restore(state.head, keeping)
                 return Merged(state.head)
             await self.hold(tree, start, other, state.head)
         elif not await self.is_held(tree, start, other):

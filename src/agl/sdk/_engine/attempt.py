@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agl.ports.agents import Acted, AgentEvent, AgentOutcome, AgentTask, Priced, Said, Spent
-from agl.ports.errors import AglError, BranchMoved, RoleIncomplete, StepTimedOut
+from agl.ports.errors import AglError, BranchMoved, RoleIncomplete, StepTimedOut, Transient
 from agl.ports.guards import Reading
 from agl.ports.integrator import Conflict
 from agl.ports.ledger import Entry, Spending
@@ -45,6 +45,7 @@ class Attempt:
         self._written: Entry | None = None
         self._merged: str | None = None
         self._conflict = Conflict(())
+        self._limit: asyncio.Timeout | None = None
         self._meanwhile: list[str] = []
         self._idle_before: Mapping[str, tuple[str, int]] = {}
 
@@ -105,10 +106,11 @@ class Attempt:
             tools=agent_tools(call.role.tools, self._report, at_work, self._warn),
             marker=self._marker,
             follow_up=self._report.follow_up,
-            wait=self._waits.wait,
+            wait=self._wait,
         )
         try:
             async with asyncio.timeout(call.timeout_s) as limit:
+                self._limit = limit
                 outcome = await services.agents.run(task, self._hear)
         except AglError as error:
             self._run.failed_in.append((error, self._asked.name))
@@ -160,6 +162,20 @@ class Attempt:
                 f"step {self._asked.name!r} ended the merge that it was to conclude;"
                 f" `agl resume {self._scope.scope.label}` asks again"
             )
+
+    async def _wait(self, error: Transient) -> None:
+        """Waits for the provider; the step's time limit does not run meanwhile."""
+        limit, now = self._limit, asyncio.get_running_loop().time
+        ends = limit.when() if limit is not None and not limit.expired() else None
+        if limit is None or ends is None:
+            await self._waits.wait(error)
+            return
+        left_s = ends - now()
+        limit.reschedule(None)
+        try:
+            await self._waits.wait(error)
+        finally:
+            limit.reschedule(now() + left_s)
 
     async def _end_processes(self) -> None:
         survivors = await self._run.services.processes.end(self._marker)

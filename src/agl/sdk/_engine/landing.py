@@ -12,7 +12,7 @@ from agl.ports.ledger import Entry, Kind
 from agl.ports.verifier import Verdict
 from agl.ports.workspace import Keeping
 from agl.sdk._engine import fingerprints
-from agl.sdk._engine.landings import Stage, State, stages_of, with_stage
+from agl.sdk._engine.landings import Stage, State, read, stages_of, with_stage
 from agl.sdk._engine.leases import HeldHere, Hold
 from agl.sdk._engine.reports import refuse_in_tool
 from agl.sdk._engine.scope import Asked, ScopeState
@@ -37,6 +37,11 @@ class LandingAtWork:
     def last(self) -> Stage:
         """The stage that the workflow has seen last."""
         return self._stages[self._served - 1]
+
+    @property
+    def last_seen(self) -> tuple[Stage, ...]:
+        """The stages that the workflow has seen."""
+        return self._stages[: self._served]
 
     @property
     def is_open(self) -> bool:
@@ -64,12 +69,14 @@ class LandingAtWork:
                 parent.give_back(asked, served.entry)
                 served = None
             self._entry = self._intent(asked) if served is None else served.entry
-            self._stages, self._served = (), 0
+            seen, self._stages, self._served = self.last_seen, (), 0
             try:
                 await self._land()
             except BaseException:
                 self._let_go()
                 parent.give_back(asked, self._entry)
+                if not self._stages:
+                    self._stages, self._served = seen, len(seen)
                 raise
 
     async def retry(self) -> None:
@@ -165,10 +172,11 @@ class LandingAtWork:
 
     def _take_over_older(self) -> None:
         """Writes down what came next of the landing of an older epoch that this one repeats."""
-        older = next(
-            (one for one in self._parent.chain.entries if one.number == self._entry.copy_of), None
-        )
-        stages = stages_of(older.value) if older is not None else ()
+        known = {one.number: one for one in self._parent.chain.entries}
+        older = known.get(self._entry.copy_of or 0)
+        while older is not None and len(read(older)) == self._served:
+            older = known.get(older.copy_of or 0)
+        stages = read(older) if older is not None else ()
         if stages[: self._served] != self._stages or len(stages) == self._served:
             return
         stage = stages[self._served]
@@ -253,10 +261,12 @@ class LandingAtWork:
                 if verdict is None or verdict.passed:
                     self._note(State.LANDED, head, at=merged, verdict=verdict)
                 else:
+                    tree = await self._parent.tree()
+                    keeping = Keeping(self._parent.scope, f"left by the build of {self._name!r}")
+                    self._run.note_kept(self._parent.scope, await tree.restore(merged, keeping))
                     self._note(State.REFUSED, head, verdict=verdict)
-                    await self._run.services.integrator.hold(
-                        await self._parent.tree(), self._entry.head_before, head, merged
-                    )
+                    start = self._entry.head_before
+                    await self._run.services.integrator.hold(tree, start, head, merged)
 
     async def _gate(self) -> Verdict | None:
         services = self._run.services

@@ -68,6 +68,7 @@ class Lease:
         """Waits until the hold is settled or has given way, see `taken`; with `or_claimed` only
         until its landing was asked for in this process."""
         looks = 0
+        had_to_wait = self.hold is not None
         waiting.count += 1
         try:
             while (hold := self.hold) is not None:
@@ -77,13 +78,18 @@ class Lease:
                     raise HeldHere(hold)
                 if looks >= _LOOKS or _is_over(hold.task):
                     self.give_way(hold)
-                    return
+                    break
                 try:
-                    await asyncio.wait_for(hold.over.wait(), _LOOK_S)
+                    # wait_for loses a cancellation that comes as the event is set (Python 3.11).
+                    async with asyncio.timeout(_LOOK_S):
+                        await hold.over.wait()
                 except TimeoutError:
                     looks = looks + 1 if waiting.is_all else 0
         finally:
             waiting.count -= 1
+        if had_to_wait:
+            # Whoever held it may have failed, and a cancellation be on its way here.
+            await asyncio.sleep(0)
 
     def give_way(self, hold: Hold) -> None:
         """Ends a hold that another landing cannot wait for."""

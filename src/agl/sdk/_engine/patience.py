@@ -13,6 +13,8 @@ MOST_S = 60.0
 """The first pause after a failure without a time of its own, and the longest; each is twice the
 one before."""
 
+_A_YEAR_S = 366 * 86400.0
+
 
 class Patience:
     """How long the steps of a run wait, at most `max_wait_s` seconds in a row. Steps that meet one
@@ -24,20 +26,22 @@ class Patience:
         self._walls: dict[str, float] = {}
 
     def pause_s(self, provider: str, error: Transient, failures: int) -> float:
-        """How long to wait now: as long as the provider says, or others wait for it already, or
-        longer with each failure in a row."""
-        now = self.clock.monotonic_s()
-        wall = self._walls.get(provider, now)
-        if error.retry_after_s is not None:
-            wall = max(wall, now + error.retry_after_s)
-        elif wall <= now:
-            wall = now + min(FIRST_S * 2.0 ** (failures - 1), MOST_S)
-        self._walls[provider] = wall
-        return wall - now
+        """How long to wait now: until others do that wait for the provider already, else longer
+        with each failure in a row; and no less than it says itself."""
+        own = min(FIRST_S * 2.0 ** min(failures - 1, 10), MOST_S)
+        left = self._walls.get(provider, 0.0) - self.clock.monotonic_s()
+        named = error.retry_after_s or 0.0
+        return max(left if left > 0 else own, named if named > 0 else 0.0)
+
+    def meet(self, provider: str, pause_s: float) -> None:
+        """Notes that the provider is waited for."""
+        wall = self.clock.monotonic_s() + pause_s
+        self._walls[provider] = max(wall, self._walls.get(provider, 0.0))
 
 
 class Waits:
-    """The pauses of one step. `tell` hears of each: why, for how many seconds, until when."""
+    """The pauses of one conversation, or of a step that is begun again and again. `tell` hears of
+    each: why, for how many seconds, until when."""
 
     def __init__(
         self, patience: Patience, provider: str, tell: Callable[[str, float, str], None]
@@ -48,6 +52,11 @@ class Waits:
         self._failures = 0
         self._waited_s = 0.0
         self._given_up: Transient | None = None
+
+    @property
+    def has_given_up(self) -> bool:
+        """Whether there was a failure that it did not wait for."""
+        return self._given_up is not None
 
     def progressed(self) -> None:
         """The agent got on; what failed before no longer counts."""
@@ -60,17 +69,17 @@ class Waits:
             Transient: the error itself: it has been waited for long enough.
             LimitReached: the provider's limit ends later than may be waited for.
         """
-        if error is self._given_up:
-            raise error
         patience = self._patience
         self._failures += 1
         pause_s = patience.pause_s(self._provider, error, self._failures)
-        until = f"{patience.clock.now() + timedelta(seconds=pause_s):%Y-%m-%d %H:%M:%S} UTC"
+        seconds = timedelta(seconds=min(pause_s, _A_YEAR_S))
+        until = f"{patience.clock.now() + seconds:%Y-%m-%d %H:%M:%S} UTC"
         if self._waited_s + pause_s > patience.max_wait_s:
             self._given_up = error
             if isinstance(error, UsageLimited) and error.retry_after_s is not None:
                 raise LimitReached(f"{error}; it ends at {until}, resume the run then") from error
             raise error
         self._waited_s += pause_s
+        patience.meet(self._provider, pause_s)
         self._tell(str(error), pause_s, until)
         await patience.clock.sleep(pause_s)

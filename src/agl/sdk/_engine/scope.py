@@ -78,6 +78,7 @@ class ScopeState:
         self.base = base
         self.lease = Lease()
         self.activity: str | None = None
+        self.has_no_tree = False
         self._in_doubt: UpstreamError | None = None
         self._workspace: Workspace | None = None
         self._claimed: dict[_Claim, int] = {}
@@ -134,7 +135,7 @@ class ScopeState:
 
     def adopted(self, asked: Asked, decode: Callable[[object], T]) -> Served[T] | None:
         """The entry of an older epoch that starts at the tip, written again under this epoch; or
-        None. The caller has the turn."""
+        None. The caller has the turn, but for a child's start, which moves no tree."""
         while True:
             older = self.chain.adoptable(
                 asked.kind,
@@ -250,7 +251,9 @@ class ScopeState:
                 f" `agl resume {self.scope.label}` goes on from what is"
             )
         if self._workspace is None:
+            self.has_no_tree = True
             self._workspace = await self.run.services.workspaces.open(self.scope, self.chain.tip)
+            self.has_no_tree = False
             for text in self._workspace.warnings:
                 self.run.emit("warned", self.scope, text=text)
         return self._workspace

@@ -42,9 +42,13 @@ async def _run(scope: ScopeState, call: Call, asked: Asked) -> object:
     def tell(why: str, seconds: float, until: str) -> None:
         scope.run.emit("waiting", scope.scope, asked.name, why=why, seconds=seconds, until=until)
 
-    waits = Waits(scope.run.patience, call.model.provider, tell)
+    patience, provider = scope.run.patience, call.model.provider
+    beginnings = Waits(patience, provider, tell)
     while True:
+        conversation = Waits(patience, provider, tell)
         try:
-            return await Attempt(scope, call, asked, waits).run()
+            return await Attempt(scope, call, asked, conversation).run()
         except Transient as error:
-            await waits.wait(error)
+            if conversation.has_given_up:
+                raise
+            await beginnings.wait(error)

@@ -545,7 +545,7 @@ def test_i4_a_provider_that_cannot_answer_now_is_waited_for(world: World, kind: 
 
 
 def test_a_wrong_wait_is_refused(world: World) -> None:
-    for wrong in ("soon", "-1", "1d", ""):
+    for wrong in ("soon", "-1", "1w", ""):
         done = world.agl(*prepared(world), "--max-wait", wrong)
         assert done.status == 2
         assert "--max-wait" in sentence(done.err)

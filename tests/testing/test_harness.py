@@ -96,3 +96,19 @@ def test_an_interrupted_run_repeats_nothing(tmp_path: Path, entries: int) -> Non
     assert len(before) + len(h.ran) == 3
     assert h.files() == {"a.txt": "two\n"}
     assert len(h.recorded()) == 5
+
+
+@workflow(version="1")
+async def of_a_grandchild(run: Run[Params]) -> None:
+    kitten = run.worktree("cats").worktree("kitten")
+    await kitten.step(implementer(), commit="kitten")
+
+
+def test_a_grandchild_is_named_as_in_a_scripts_keys(tmp_path: Path) -> None:
+    plays = {"implement@cats/kitten": Play(files={"k.txt": "k\n"})}
+    h = harness(tmp_path, agent=plays)
+    h.run(of_a_grandchild, Params(request="x"))
+    assert [entry.name for entry in h.recorded("cats/kitten")] == ["implement"]
+    assert h.recorded("cats/kitten") == h.recorded("cats", "kitten")
+    assert (h.tree("cats/kitten") / "k.txt").read_text() == "k\n"
+    assert [entry.name for entry in h.recorded("cats")] == ["kitten"]

@@ -119,7 +119,7 @@ class PlainTerminal(Terminal):
         for number, response in enumerate(responses, 1):
             self._print(f"  {number}) {response.label}")
         while True:
-            self._print(f"  type a number from 1 to {len(responses)}, then Enter:")
+            self._prompt(f"  type a number from 1 to {len(responses)}, then Enter:")
             text = (await self._read()).strip()
             match _meant(responses, text):
                 case Choice(label):
@@ -130,7 +130,7 @@ class PlainTerminal(Terminal):
 
     async def _typed(self, response: TextInput[object]) -> Answer:
         while True:
-            self._print(f"  {response.label}:")
+            self._prompt(f"  {response.label}:")
             text = await self._read(paste=True)
             try:
                 response.maps(text)
@@ -138,6 +138,12 @@ class PlainTerminal(Terminal):
                 self._print(f"  that does not fit: {error}")
             else:
                 return Typed(response.label, text)
+
+    def _prompt(self, text: str) -> None:
+        """Asks to type, if somebody can."""
+        if self._fd is None:
+            raise EOFError
+        self._print(text)
 
     async def _read(self, *, paste: bool = False) -> str:
         """The next line; as a paste, with all lines that come right behind it."""

@@ -27,8 +27,8 @@ def answer(argv: list[str], context: Context) -> Page:
         "--again",
         metavar="STEP",
         help="run again from this step on: NAME, or NAME#2 for the second of that name, as `agl"
-        " show` lists them; `verify` builds again; of a question or record only that one is asked"
-        " again",
+        " show` lists them; of a child CHILD/STEP, and CHILD/ lands it again; `verify` builds"
+        " again; of a question or record only that one is asked again",
     )
     add_answers_flag(parser)
     add_wait_flag(parser)

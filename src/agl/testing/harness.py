@@ -94,7 +94,8 @@ class Harness:
         return self._drive(runs.resume(services, lambda _: loaded, Label(label), again=again))
 
     def recorded(self, *path: str, label: str = "run") -> tuple[Entry, ...]:
-        """Every entry of the run itself, in order; with a path of namespaces, of that child."""
+        """Every entry of the run itself, in order; with a path of namespaces, of that child: one
+        by one, or joined as in "cats/kitten"."""
         scope = self._scope(path, label)
         return Ledger(self._now.services.store, scope).entries(scope)
 
@@ -106,7 +107,7 @@ class Harness:
         return {path: content.decode(errors="replace") for path, content in found.items()}
 
     def tree(self, *path: str, label: str = "run") -> Path:
-        """The folder of the run's own tree, or of the child's at that path of namespaces."""
+        """The folder of the run's own tree, or of the child's at that path, as `recorded`."""
         return self._now.services.workspaces.folder(self._scope(path, label))
 
     @property
@@ -120,7 +121,7 @@ class Harness:
         return [event.kind for event in self._now.terminal.told]
 
     def _scope(self, path: tuple[str, ...], label: str) -> Scope:
-        names = tuple(Namespace(name) for name in path)
+        names = tuple(Namespace(name) for part in path for name in part.split("/"))
         return Scope(self._now.services.project, Label(label), names)
 
     def _process(self, interrupt_after: int | None) -> Any:

@@ -222,6 +222,16 @@ async def test_a_closed_or_missing_input_fails_at_once() -> None:
                 await terminal.ask(lambda: SURE)
 
 
+@pytest.mark.parametrize("screen", [SURE, NOTE])
+async def test_nobody_is_told_to_type_where_nobody_can(screen: Screen[object]) -> None:
+    out = io.StringIO()
+    async with PlainTerminal(None, out) as terminal:
+        with pytest.raises(NeedsAnswer):
+            await terminal.ask(lambda: screen)
+    assert out.getvalue().startswith(f"? {screen.title}\n")
+    assert ":\n" not in out.getvalue()
+
+
 async def test_a_question_is_printed_once(open_desk: Desk) -> None:
     open_desk.terminal.tell(Event("asked", MOMENT, about="Sure?"))
     answer = asked(open_desk, SURE)

@@ -70,6 +70,27 @@ async def test_a_poisoned_tree_has_no_effect(bench: Bench) -> None:
     assert not outside.exists()
 
 
+async def test_a_persons_own_settings_have_no_effect(bench: Bench) -> None:
+    config = bench.home / "config"
+    config.mkdir()
+    touch = {"type": "command", "command": f"touch {bench.tree}/hooked"}
+    hooks = {"hooks": {"SessionStart": [{"hooks": [touch]}]}}
+    server = {"command": "touch", "args": [f"{bench.tree}/served"]}
+    served = {"evil": server}
+    (config / "CLAUDE.md").write_text(MARK)
+    (config / "rules").mkdir()
+    (config / "rules" / "evil.md").write_text(MARK)
+    (config / "settings.json").write_text(json.dumps(hooks))
+    (config / ".claude.json").write_text(
+        json.dumps({"mcpServers": served, "projects": {str(bench.tree): {"mcpServers": served}}})
+    )
+    session = bench.script(call("shell", command="true"))
+    await bench.ran(session)
+    assert not any(MARK in request.text for request in session.asked)
+    assert not (bench.tree / "hooked").exists()
+    assert not (bench.tree / "served").exists()
+
+
 async def test_a_prompt_is_no_command_and_no_mention(bench: Bench) -> None:
     (bench.tree / "a.txt").write_text(MARK)
     session = bench.script()

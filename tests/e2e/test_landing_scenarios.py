@@ -246,3 +246,58 @@ def test_h11_a_cancelled_siblings_agent_writes_nothing_late(world: World) -> Non
     before = (tree_of(world, "a") / "late.txt").exists()
     subprocess.run(["sleep", "1"], check=True)
     assert (tree_of(world, "a") / "late.txt").exists() is before
+
+
+def test_a_resolution_that_the_person_committed_is_taken(world: World) -> None:
+    held(world)
+    (tree_of(world) / "calc.py").write_text("both\n")
+    world.git("commit", "-q", "-a", "-m", "resolved by hand", cwd=tree_of(world))
+    assert world.agl("resume", "x").status == 6
+    done = world.agl("resume", "x", *answered(world, a="retry", b="retry"))
+    assert done.status == 0, done.err
+    assert world.git("show", "agl/x:calc.py") == "both"
+    assert "resolved by hand" in merges(world)
+
+
+def test_what_a_red_build_left_does_not_land_with_the_next_one(world: World) -> None:
+    gate = world.folder / "ok"
+    build = f"echo log > report.log; echo broken >> calc.py; test -f {gate}"
+    done = world.agl(*begin(world, {"a": [write("a.txt", "a\n")]}, build=build))
+    assert done.status == 6, done.err
+    gate.touch()
+    done = world.agl("resume", "x", *answered(world, a="retry"))
+    assert done.status == 0, done.err
+    assert world.git("ls-tree", "--name-only", "agl/x").split() == ["a.txt", "calc.py"]
+    assert world.git("show", "agl/x:calc.py") == "1"
+
+
+def test_what_a_killed_build_left_does_not_land(world: World) -> None:
+    gate = world.folder / "gate"
+    build = f"echo log > report.log; test -f {gate}.slow && touch {gate} && sleep 60; true"
+    done = world.agl(*begin(world, SAME, build=build))
+    assert done.status == 6, done.err
+    (tree_of(world) / "calc.py").write_text("both\n")
+    gate.with_suffix(".slow").touch()
+    run = world.start("resume", "x", *answered(world, a="retry", b="retry"))
+    wait_for(gate.exists)
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    gate.with_suffix(".slow").unlink()
+    done = world.agl("resume", "x", *answered(world, a="retry", b="retry"))
+    assert done.status == 0, done.err
+    assert world.git("ls-tree", "--name-only", "agl/x").split() == ["calc.py"]
+    assert world.git("show", "agl/x:calc.py") == "both"
+
+
+def test_a_red_landing_is_shown_with_the_end_of_its_output(world: World) -> None:
+    steps: dict[str, list[object]] = {"a": [write("a.txt", "a\n")]}
+    done = world.agl(*begin(world, steps, build="echo why it is red; false"))
+    assert done.status == 6, done.err
+    assert "why it is red" in world.agl("show", "x").out
+
+
+def test_a_stray_folder_in_the_ledger_hides_no_run(world: World) -> None:
+    held(world)
+    (landings,) = (path for path in world.home.rglob("landings") if path.is_dir())
+    (landings / "a copy").mkdir()
+    assert world.agl("list").out.splitlines()[1].startswith("x ")

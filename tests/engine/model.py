@@ -451,7 +451,9 @@ class World:
                 held = [one.name for one in self.live(scope) if one.before == here and one.is_open]
                 self.must(not held, f"{kind} {note.name!r} ran while {held} waited in the tree")
         if kind == "landing":
-            note.stages = value["stages"]
+            note.stages = [
+                {name: one[name] for name in one if name != "at"} for one in value["stages"]
+            ]
             self._note_landing(process, note, old, document["copy_of"])
         elif kind == "child":
             note.start = value["start"]

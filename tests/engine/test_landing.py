@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import importlib.util
 import sys
@@ -518,7 +519,7 @@ def test_e13_a_retry_that_fails_frees_the_parent_and_is_made_again(tmp_path: Pat
 
 EDITED = """
 import asyncio
-from agl.sdk import ModelId, Role, Run, workflow
+from agl.sdk import Choice, ModelId, Role, Run, Screen, workflow
 
 def writer(name: str) -> Role[None]:
     return Role(name=name, instructions="Write.").on(ModelId("fake", "model"))
@@ -616,3 +617,89 @@ def test_a_landing_that_could_not_be_recorded_is_not_landed_over(tmp_path: Path)
     assert report.unlanded == ()
     files = asyncio.run(world.services.history.files(report.head))
     assert sorted(files) == ["a.txt", "b.txt"]
+
+
+def test_a_retry_after_the_hold_gave_way_that_fails_is_settled(tmp_path: Path) -> None:
+    seen: list[object] = []
+
+    def gate(tree: Path, command: str) -> bool:
+        if "broken" in seen:
+            raise UpstreamError("no shell")
+        return True
+
+    async def body(run: Run[None]) -> None:
+        a, b, c = (run.worktree(name) for name in "abc")
+        await a.step(writer("write-a"), commit="A")
+        await b.step(writer("write-b"), commit="B")
+        await c.step(writer("write-c"), commit="C")
+        assert (await a.integrate()).landed
+        landing = await asyncio.create_task(b.integrate())
+        assert landing.conflicted
+        assert (await c.integrate()).landed
+        seen.append("broken")
+        await b.step(writer("mend"), commit="M", merging=run)
+        with pytest.raises(UpstreamError):
+            await landing.retry()
+        seen.extend([landing.conflicted, landing.landed])
+
+    agent = {**CLASH, "write-c": writes(c="c"), "mend": writes(same="both")}
+    report = made(tmp_path, agent=agent, files=BOTH, verdicts=gate).run(of(body))
+    assert report.outcome == "finished", report.message
+    assert seen == ["broken", False, False]
+
+
+RESOLVED = """a, b = run.worktree("a"), run.worktree("b")
+    await a.step(writer("write-a"), commit="Write a")
+    await b.step(writer("write-b"), commit="Write b")
+    await a.integrate()
+    landing = await b.integrate()
+    while landing.conflicted:
+        await run.ask(Screen("Conflict", responses=[Choice("retry", True)]), key="q")
+        await landing.retry()
+    # """
+
+
+@pytest.mark.parametrize("entries", range(1, 10))
+def test_what_a_person_resolved_stays_resolved_through_two_edits(
+    tmp_path: Path, entries: int
+) -> None:
+    h = made(tmp_path, agent=CLASH, files=BOTH)
+
+    def answers(screen: Screen[object]) -> str:
+        (h.tree() / "same.txt").write_text("both")
+        return "retry"
+
+    h.answers = answers
+    assert h.run(edited(tmp_path, f"{RESOLVED}1")).result == "landed"
+    h.answers = ()
+    with contextlib.suppress(Interrupted):
+        h.resume(edited(tmp_path, f"{RESOLVED}2"), interrupt_after=entries)
+    report = h.resume(edited(tmp_path, f"{RESOLVED}3"))
+    assert report.result == "landed", report.message
+    assert h.files() == {"same.txt": "both"}
+
+
+def test_a_question_about_a_landing_that_is_asked_again_finds_it_waiting(tmp_path: Path) -> None:
+    async def then(run: Run[None], landing: Landing) -> None:
+        choices = [Choice("retry", True), Choice("give up", False)]
+        while landing.conflicted:
+            if await run.ask(Screen("Settle", responses=choices), key="settle"):
+                await landing.retry()
+            else:
+                await landing.abort()
+
+    h = made(tmp_path, agent=CLASH, files=BOTH)
+    h.answers = ["give up"]
+    flow = of(lambda run: clash(run, then))
+    assert h.run(flow).unlanded == ("b",)
+
+    def answers(screen: Screen[object]) -> str:
+        assert "<<<<<<<" in (h.tree() / "same.txt").read_text()
+        (h.tree() / "same.txt").write_text("both")
+        return "retry"
+
+    h.answers = answers
+    report = h.resume(again="settle")
+    assert report.result == "landed", report.message
+    assert h.files() == {"same.txt": "both"}
+    assert h.ran == []

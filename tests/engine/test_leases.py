@@ -82,3 +82,27 @@ async def test_the_task_that_holds_is_refused() -> None:
     lease.settle(lease.hold)
     async with lease.taken(Waiting(lambda: 1)):
         assert lease.hold is None
+
+
+async def test_who_waits_for_a_hold_that_fails_is_cancelled_with_it() -> None:
+    lease, went_on = Lease(), list[str]()
+
+    async def holder() -> None:
+        lease.hold = hold = Hold(1, "a", lambda: None, asyncio.current_task())
+        await asyncio.sleep(0.01)
+        lease.settle(hold)
+        raise ValueError
+
+    async def waiter() -> None:
+        await asyncio.sleep(0)
+        async with lease.taken(Waiting(lambda: 5)):
+            went_on.append("landing")
+
+    async def both() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(holder())
+            group.create_task(waiter())
+
+    with pytest.raises(ExceptionGroup):
+        await both()
+    assert went_on == []

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agl.adapters.memory.clock import ManualClock
+from agl.adapters.system import SystemClock
 from agl.api import runs
 from agl.api.endings import Report
 from agl.config import container
-from agl.ports.agents import AgentTask, Spent
+from agl.ports.agents import AgentEvent, AgentTask, Said, Spent
 from agl.ports.errors import LimitReached, Overloaded, RateLimited, Transient, UsageLimited
 from agl.ports.ids import Label
 from agl.ports.models import Usage
@@ -171,3 +173,61 @@ def test_a_limit_beyond_what_may_be_waited_ends_the_run_resumable(tmp_path: Path
     report, _ = ran(tmp_path, agent, HOUR)
     assert (report.exit_code, report.outcome) == (9, "limit")
     assert "used up; it ends at 2030-01-01 02:00:00 UTC" in report.message
+
+
+@pytest.mark.parametrize("named", [0, -5, float("nan")])
+async def test_a_time_that_is_none_makes_no_pause_shorter(named: float) -> None:
+    made, told = waits(HurryingClock(), 10)
+    for _ in range(3):
+        await made.wait(RateLimited("x", retry_after_s=named))
+    with pytest.raises(RateLimited):
+        await made.wait(RateLimited("x", retry_after_s=named))
+    assert told == [1, 2, 4]
+
+
+async def test_a_time_beyond_all_calendars_is_given_up() -> None:
+    made, _ = waits(HurryingClock(), 10)
+    with pytest.raises(LimitReached):
+        await made.wait(UsageLimited("x", retry_after_s=1e300))
+
+
+async def test_a_wall_that_nobody_waits_for_holds_up_nobody() -> None:
+    patience = Patience(HurryingClock(), 10)
+    told: list[float] = []
+
+    def tell(why: str, pause_s: float, until: str) -> None:
+        told.append(pause_s)
+
+    with pytest.raises(RateLimited):
+        await Waits(patience, "fake", tell).wait(RateLimited("x", retry_after_s=5 * HOUR))
+    await Waits(patience, "fake", tell).wait(Overloaded("x"))
+    assert told == [1]
+
+
+def test_an_agent_that_always_fails_after_its_first_word_is_given_up(tmp_path: Path) -> None:
+    begun: list[str] = []
+
+    async def play(task: AgentTask, emit: Callable[[AgentEvent], None]) -> str:
+        begun.append(task.step)
+        emit(Said("I begin"))
+        raise Overloaded("no capacity")
+
+    report, _ = ran(tmp_path, play, 10)
+    assert report.exit_code == 6
+    assert len(begun) < 20
+
+
+def test_the_time_limit_of_a_step_does_not_run_while_it_waits(tmp_path: Path) -> None:
+    @workflow(version="1")
+    async def limited(run: Run[None]) -> None:
+        await run.step(writer("a"), commit="a", timeout_s=0.2)
+
+    async def play(task: AgentTask, emit: Callable[[AgentEvent], None]) -> str:
+        await task.wait(Overloaded("no capacity", retry_after_s=0.4))
+        return "done"
+
+    world = container.in_memory(tmp_path, agent=play)
+    services = dataclasses.replace(world.services, clock=SystemClock())
+    loaded = runs.Loaded(limited.module, limited)
+    report = asyncio.run(runs.run(services, loaded, Label("run"), None, max_wait_s=2))
+    assert report.outcome == "finished", report.message

@@ -42,6 +42,8 @@ def find_cuts(run: RunState, base: str, again: str) -> tuple[Cut, ...]:
             continue
         name = path.removeprefix(prefix)
         cut = _cut(run, base, scope, name, count)
+        if cut is not None and cut.forgets:
+            return (*_settled_by(run, base, cut), cut)
         if cut is not None:
             carried = _carried_on(run, base, cut)
             below = [*_below(run, base, cut, all_children=True)]
@@ -93,6 +95,18 @@ def _cut(run: RunState, base: str, scope: Scope, name: str, nth: int) -> Cut | N
         return Cut(scope, name, nth, cut_from)
     cut_from = chain.forget_from(name, nth)
     return None if cut_from is None else Cut(scope, name, nth, cut_from, forgets=True)
+
+
+def _settled_by(run: RunState, base: str, cut: Cut) -> tuple[Cut, ...]:
+    """The cut of the landing that waited when the question was asked: it is made again, so that
+    what is asked about is there."""
+    chain = _chain(run, base, cut.scope, run.epoch.number)
+    entry = landings.open_at(chain, cut.cut_from)
+    if entry is None:
+        return ()
+    alike = [one for one in chain.live if (one.kind, one.name) == (entry.kind, entry.name)]
+    found = _cut(run, base, cut.scope, f"{entry.name}/", alike.index(entry) + 1)
+    return () if found is None else (found,)
 
 
 def _below(run: RunState, base: str, cut: Cut, *, all_children: bool) -> Iterator[Cut]:

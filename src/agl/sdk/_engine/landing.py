@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -306,6 +307,7 @@ class LandingAtWork:
             self._settle()
 
     def _write(self, stage: Stage) -> None:
+        stage = dataclasses.replace(stage, at=self._parent.chain.next_number)
         self._stages = (*self._stages, stage)
         self._entry = with_stage(self._entry, self._stages)
         self._parent.rewrite(self._entry)

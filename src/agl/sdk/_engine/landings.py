@@ -31,14 +31,16 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One state, with the child's head that it is about. `head`: where the parent then was;
-    `released`: another landing needed the parent, and the hold gave way."""
+    """One state, with the child's head that it is about. `head`: where the parent then was; `at`:
+    the parent's next number when it came; `released`: another landing needed the parent, and the
+    hold gave way."""
 
     state: State
     child: str
     head: str
     conflict: Conflict = field(default_factory=lambda: Conflict(()))
     verdict: Verdict | None = None
+    at: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,18 @@ def has_landed(parent: Chain, namespace: str, head: str) -> bool:
         if entry.kind is Kind.LANDING and entry.name == namespace
         for stage in read(entry)[-1:]
     )
+
+
+def open_at(chain: Chain, number: int) -> Entry | None:
+    """The landing that waited in the tree when that number was given to an entry, or None."""
+    for entry in chain.live:
+        if entry.kind is not Kind.LANDING:
+            continue
+        stages = read(entry)
+        for stage, after in zip(stages, (*stages[1:], None), strict=True):
+            if stage.state.is_open and stage.at <= number and (after is None or number < after.at):
+                return entry
+    return None
 
 
 def held(chain: Chain) -> Entry | None:

@@ -301,3 +301,19 @@ def test_a_stray_folder_in_the_ledger_hides_no_run(world: World) -> None:
     (landings,) = (path for path in world.home.rglob("landings") if path.is_dir())
     (landings / "a copy").mkdir()
     assert world.agl("list").out.splitlines()[1].startswith("x ")
+
+
+def test_an_edit_between_a_conflict_and_its_resolution_costs_nothing(world: World) -> None:
+    names = ["a", "b", "c", "d"]
+    steps: dict[str, list[object]] = {name: [write(f"{name}.txt", name)] for name in names}
+    arguments = begin(world, {**steps, **SAME})
+    flow = world.folder / "flow.py"
+    flow.write_text(FLOW.read_text())
+    done = world.agl(*(str(flow) if one == str(FLOW) else one for one in arguments))
+    assert done.status == 6, done.err
+    (tree_of(world) / "calc.py").write_text("both\n")
+    flow.write_text(f"{FLOW.read_text()}\n# edited\n")
+    done = world.agl("resume", "x", *answered(world, a="retry", b="retry"))
+    assert done.status == 0, done.err
+    assert sorted(world.counted()) == names
+    assert world.git("show", "agl/x:calc.py") == "both"

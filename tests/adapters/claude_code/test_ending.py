@@ -7,15 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
 import pytest
 
 from adapters.claude_code.bench import Bench, call
+from agl.ports.agents import AgentTask
 from agl.ports.errors import StreamDropped, UpstreamError
-from agl.ports.processes import Marker
+from agl.ports.models import Usage
 
 pytestmark = [
     pytest.mark.vendor,
@@ -77,9 +77,10 @@ async def test_a_cancelled_run_is_over_soon_and_tells_what_it_cost(bench: Bench)
 
 
 async def test_a_program_that_was_killed_goes_on_in_its_session(bench: Bench) -> None:
+    use = {"input_tokens": 10, "output_tokens": 2}
     session = bench.script(
-        call("shell", command="touch a; sleep 60"),
-        call("report_findings", findings=["x"]),
+        {**call("shell", command="touch a; sleep 60"), "usage": use},
+        {**call("report_findings", findings=["x"]), "usage": use},
     )
     waited: list[Exception] = []
 
@@ -95,31 +96,31 @@ async def test_a_program_that_was_killed_goes_on_in_its_session(bench: Bench) ->
     assert "-9" in str(waited[0])
     assert bench.desk.report == {"findings": ["x"]}
     assert marked(task.marker.run) == {}
+    # It took the price of the first call with it.
+    assert bench.usage == Usage(20, 4, 0, None)
+
+
+def a_claude(tmp_path: Path, line: str) -> dict[str, str]:
+    """A PATH with a `claude` that does this."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "claude").write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && echo "2.1.999 (Claude Code)" && exit\n{line}\n'
+    )
+    (folder / "claude").chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
 async def test_a_program_that_dies_at_once_is_told_with_its_last_words(
     bench: Bench, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "claude").write_text(
-        '#!/bin/sh\n[ "$1" = --version ] && echo "2.1.999 (Claude Code)" && exit\n'
-        "echo no more memory >&2\nexit 3\n"
-    )
-    (folder / "claude").chmod(0o755)
-    path = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    path = a_claude(tmp_path, "echo no more memory >&2\nexit 3")
     with pytest.raises(UpstreamError, match=r"did not start: .*no more memory"):
         await bench.ran(bench.script(), environ=path)
 
 
 async def test_a_mute_program_is_given_up(bench: Bench, tmp_path: Path) -> None:
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "claude").write_text(
-        '#!/bin/sh\n[ "$1" = --version ] && echo "2.1.999 (Claude Code)" && exit\nexec sleep 60\n'
-    )
-    (folder / "claude").chmod(0o755)
-    path = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    path = a_claude(tmp_path, "exec sleep 60")
     task = bench.task()
     runner = bench.runner(bench.script(), environ=path, start_s=0.5)
     began = time.monotonic()
@@ -152,24 +153,29 @@ async def test_huge_output_is_heard_and_does_not_grow(bench: Bench) -> None:
     assert all(len(line) <= 120 for line in bench.lines)
 
 
-async def test_when_agl_is_killed_the_program_dies_too(bench: Bench) -> None:
+def agl_with(bench: Bench, task: AgentTask, environ: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Another process that runs the task."""
+    script = f"""
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from agl.adapters.claude_code import ClaudeCodeRunner
+from agl.adapters.system import SystemClock, SystemProcesses
+from agl.ports.models import ModelId
+from agl.ports.processes import Marker
+from agl.testing.contracts.agent_runner import Desk
+runner = ClaudeCodeRunner(SystemProcesses(), SystemClock(), {environ!r})
+task = Desk().task(Path({str(bench.tree)!r}), ModelId("claude_code", "claude-sonnet-5"))
+task = replace(task, marker=Marker({task.marker.run!r}, "1"))
+asyncio.run(runner.run(task, lambda event: None))
+"""
+    return subprocess.Popen([sys.executable, "-c", script])
+
+
+async def test_when_agl_is_killed_the_program_and_its_tool_die_too(bench: Bench) -> None:
     session = bench.script(call("shell", command="touch a; sleep 60"))
     task = bench.task()
-    script = textwrap.dedent(f"""
-        import asyncio
-        from pathlib import Path
-        from agl.adapters.claude_code import ClaudeCodeRunner
-        from agl.adapters.system import SystemClock, SystemProcesses
-        from agl.ports.processes import Marker
-        from agl.testing.contracts.agent_runner import Desk
-        from agl.ports.models import ModelId
-        from dataclasses import replace
-        runner = ClaudeCodeRunner(SystemProcesses(), SystemClock(), {bench.environ(session)!r})
-        task = Desk().task(Path({str(bench.tree)!r}), ModelId("claude_code", "claude-sonnet-5"))
-        task = replace(task, marker=Marker({task.marker.run!r}, "1"))
-        asyncio.run(runner.run(task, lambda event: None))
-    """)
-    agl = subprocess.Popen([sys.executable, "-c", script])
+    agl = agl_with(bench, task, bench.environ(session))
     try:
         await until_there(bench.tree / "a")
         assert program_of(task.marker.run)
@@ -177,5 +183,21 @@ async def test_when_agl_is_killed_the_program_dies_too(bench: Bench) -> None:
         agl.kill()
         agl.wait()
     left = await until_gone(task.marker.run, 5)
-    await bench.processes.end(Marker(task.marker.run, "1"))
+    await bench.processes.end(task.marker)
+    assert left == {}
+
+
+async def test_when_agl_is_killed_a_program_that_does_not_listen_dies_too(
+    bench: Bench, tmp_path: Path
+) -> None:
+    path = a_claude(tmp_path, f"touch {bench.tree}/a; exec sleep 60")
+    task = bench.task()
+    agl = agl_with(bench, task, bench.environ(bench.script(), **path))
+    try:
+        await until_there(bench.tree / "a")
+    finally:
+        agl.kill()
+        agl.wait()
+    left = await until_gone(task.marker.run, 2)
+    await bench.processes.end(task.marker)
     assert left == {}

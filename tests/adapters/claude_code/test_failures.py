@@ -177,6 +177,23 @@ async def test_a_failure_that_stays_is_waited_for_as_often_as_it_may_be(bench: B
     assert len(patience.waited) == 3
 
 
+async def test_a_failure_that_stays_is_no_progress(bench: Bench) -> None:
+    """Whoever waits takes any event for a sign that it got on."""
+    use = {"input_tokens": 10, "output_tokens": 2}
+    turns = [{**call("shell", command="true"), "usage": use}]
+    heard: list[int] = []
+
+    async def wait(error: Transient) -> None:
+        heard.append(len(bench.events))
+        if len(heard) == 3:
+            raise error
+
+    told = {"error": {"kind": "overloaded", "status": 529}}
+    with pytest.raises(Overloaded):
+        await bench.ran(bench.script(*turns, *[told] * 9), task={"wait": wait})
+    assert len(set(heard)) == 1
+
+
 async def test_it_is_not_asked_again_behind_the_back(bench: Bench) -> None:
     session = bench.script(*[{"error": {"kind": "overloaded", "retry_after_s": 2}}] * 9)
     with pytest.raises(Overloaded):

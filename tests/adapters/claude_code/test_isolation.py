@@ -13,6 +13,7 @@ import pytest
 from adapters.claude_code.bench import Bench, call
 from agl.ports.errors import InputError
 from agl.ports.models import Restriction
+from agl.ports.processes import Marker
 
 pytestmark = pytest.mark.vendor
 
@@ -195,6 +196,23 @@ async def test_its_environment_is_clean(bench: Bench) -> None:
     assert not {name for name in given if seen.get(name) in ("no", "outer", "/agl", "1")}
     assert seen["PROJECT_TOKEN"] == "yes"
     assert {name for name in seen if name.startswith("AGL_")} == {"AGL_RUN", "AGL_ATTEMPT"}
+
+
+def test_it_does_not_take_itself_for_a_part_of_an_outer_session() -> None:
+    pytest.importorskip("claude_agent_sdk", reason="needs claude-agent-sdk of agl[claude-code]")
+    from agl.adapters.claude_code.environment import environment_for
+
+    outer = {"CLAUDECODE": "1", "CLAUDE_CODE_CHILD_SESSION": "1", "CLAUDE_CODE_SESSION_ID": "x"}
+    login = {"CLAUDE_CONFIG_DIR": "/x", "CLAUDE_CODE_USE_BEDROCK": "1", "ANTHROPIC_API_KEY": "x"}
+    made = environment_for({**outer, **login}, Marker("run"))
+    assert not outer.keys() & made.keys()
+    assert login.items() <= made.items()
+
+
+async def test_no_command_goes_on_behind_a_turn(bench: Bench) -> None:
+    session = bench.script()
+    await bench.ran(session)
+    assert "run_in_background" not in json.dumps(session.asked[0].body["tools"])
 
 
 async def test_what_this_process_has_beside_what_it_was_given_is_not_handed_on(

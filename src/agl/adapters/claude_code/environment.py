@@ -35,7 +35,6 @@ _CLOSED: Final = {
     # Its memory is keyed by repository, so all trees of one would share it.
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
     "CLAUDE_CODE_DISABLE_BUNDLED_SKILLS": "1",
-    "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1",
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
     # Name look-ups, and a paid request for the title of each session.
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",

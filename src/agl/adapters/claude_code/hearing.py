@@ -129,17 +129,19 @@ class Hearing:
 
 class _Account:
     """Tells what each call used as it comes, and at the end of a turn what was not told yet and
-    what all of it cost. The program's own totals go on in a session that is taken up again."""
+    what all of it cost. The program's own totals go on in a session that is taken up again; the
+    price of what it had not settled when it was killed is lost, and with it that of all."""
 
     def __init__(self, emit: Callable[[AgentEvent], None]) -> None:
         self._emit = emit
         self._call = Usage()
         self._told = Usage()
-        self._cost_before = 0.0
-        self._cost = 0.0
         self._price: float | None = None
+        self._is_settled = True
+        self._is_complete = True
 
     def begin(self) -> None:
+        self._is_complete = self._is_complete and self._is_settled
         self._call = Usage()
 
     def hear(self, event: Mapping[str, Any]) -> None:
@@ -159,20 +161,16 @@ class _Account:
             asked = one.get("inputTokens", 0) + one.get("cacheCreationInputTokens", 0) + cached
             total += Usage(asked, one.get("outputTokens", 0), cached)
         self._tell(_more(total, self._told))
-        cost = message.total_cost_usd
-        if cost is None:
-            return
-        if cost < self._cost:
-            self._cost_before += self._cost
-        self._cost = cost
-        price = self._cost_before + cost
-        if price != self._price and not self._told.is_nothing:
+        self._is_settled = True
+        price = message.total_cost_usd
+        if self._is_complete and price not in (None, self._price) and not self._told.is_nothing:
             self._price = price
             self._emit(Priced(price))
 
     def _tell(self, usage: Usage) -> None:
         if not usage.is_nothing:
             self._told += usage
+            self._is_settled = False
             self._emit(Spent(usage))
 
 

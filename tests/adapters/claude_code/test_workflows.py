@@ -1,4 +1,4 @@
-"""`agl run fix` on a real repository, Claude Code at work on a script."""
+"""`agl run fix` and `agl run split` on a real repository, Claude Code at work on a script."""
 
 from __future__ import annotations
 
@@ -133,6 +133,34 @@ def test_what_is_missing_is_said_before_anything_is_made(shop: World) -> None:
     assert "claude auth login" in first
     assert "--reviewer" in second
     assert shop.agl("list", "--json").json["runs"] == []
+
+
+def test_three_chunks_are_worked_on_side_by_side(shop: World, server: ModelServer) -> None:
+    chunks = [{"id": n, "title": f"Do {n}", "task": f"Write chunk_{n}."} for n in "abc"]
+    session = server.session(strict=True)
+    for name in "abc":
+        turns = [
+            call("Write", file_path=f"chunk_{name}.txt", content=f"{name}\n"),
+            call("Bash", command=f"sleep 0.5; echo {name} >> $COUNTER"),
+            call("mcp__agl__hand_in", summary="done"),
+            {"text": "Done.", "usage": USE},
+        ]
+        session.add(turns, where=f"Write chunk_{name}.")
+    plan = [call("mcp__agl__hand_in", chunks=chunks), {"text": "Done.", "usage": USE}]
+    session.add(plan, where="Hands in the plan")
+    shop.env["ANTHROPIC_BASE_URL"] = session.url
+    shop.agl("init", "--build", "true")
+    model = "claude_code:claude-sonnet-5"
+    done = shop.agl(
+        *("run", "split", "-n", "x", "-r", "write three", "--planner", model),
+        *("--implementer", model, "--on-conflict", "stop"),
+    )
+    assert done.status == 0, done.err
+    assert sorted(shop.counted()) == ["a", "b", "c"]
+    for name in "abc":
+        assert shop.git("show", f"agl/x:chunk_{name}.txt") == name
+    assert session.open_turns == 0
+    assert not shop.survivors()
 
 
 @pytest.mark.slow

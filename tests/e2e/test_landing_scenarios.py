@@ -303,7 +303,8 @@ def test_a_stray_folder_in_the_ledger_hides_no_run(world: World) -> None:
     assert world.agl("list").out.splitlines()[1].startswith("x ")
 
 
-def test_an_edit_between_a_conflict_and_its_resolution_costs_nothing(world: World) -> None:
+def test_an_edit_between_a_conflict_and_its_resolution_runs_no_step_again(world: World) -> None:
+    """In which order they land then is open, so what was typed may be set aside, and is told."""
     names = ["a", "b", "c", "d"]
     steps: dict[str, list[object]] = {name: [write(f"{name}.txt", name)] for name in names}
     arguments = begin(world, {**steps, **SAME})
@@ -313,7 +314,35 @@ def test_an_edit_between_a_conflict_and_its_resolution_costs_nothing(world: Worl
     assert done.status == 6, done.err
     (tree_of(world) / "calc.py").write_text("both\n")
     flow.write_text(f"{FLOW.read_text()}\n# edited\n")
-    done = world.agl("resume", "x", *answered(world, a="retry", b="retry"))
-    assert done.status == 0, done.err
+    done = world.agl("resume", "x", *answered(world, a="retry", b="retry"), "--json")
     assert sorted(world.counted()) == names
-    assert world.git("show", "agl/x:calc.py") == "both"
+    kept = [str(name) for name in done.json["kept"]]  # type: ignore[attr-defined]
+    found = [f"refs/agl/kept/{name}:calc.py" for name in kept] + ["agl/x:calc.py"]
+    assert "both" in [world.git("show", one) for one in found]
+
+
+def test_what_was_typed_and_is_set_aside_is_told(world: World) -> None:
+    """The merge was given up by hand, so the retry merges anew."""
+    held(world)
+    world.git("merge", "--abort", cwd=tree_of(world))
+    (tree_of(world) / "calc.py").write_text("typed after all\n")
+    done = world.agl("resume", "x", *answered(world, a="retry", b="retry"), "--json")
+    assert done.status == 6, done.err
+    texts = [world.git("show", f"refs/agl/kept/{name}:calc.py") for name in done.json["kept"]]  # type: ignore[attr-defined]
+    assert "typed after all" in texts
+    assert "kept x/" in done.err
+
+
+def test_d3_a_branch_moved_after_a_landing_beside_the_step_is_seen(world: World) -> None:
+    evil = (
+        "until git log --format=%s agl/x | grep -q Land; do sleep 0.1; done;"
+        "git update-ref refs/heads/agl/x $(git commit-tree -p agl/x -m EVIL $(git write-tree))"
+    )
+    steps: dict[str, list[object]] = {
+        "a": [shell(f"for i in 1; do sleep 0.3; {evil}; done")],
+        "b": [write("b.txt", "b\n")],
+    }
+    done = world.agl(*begin(world, steps))
+    assert done.status == 4, done.err
+    assert "'agl/x' moved to" in done.err
+    assert "'a/a'" in done.err

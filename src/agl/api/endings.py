@@ -19,7 +19,6 @@ from agl.ports.errors import (
     leaves,
 )
 from agl.ports.ledger import Kind, Outcome, OutcomeKind, RunRecord
-from agl.ports.workspace import Keeping
 from agl.sdk._engine import fingerprints, landings
 from agl.sdk._engine.scope import ScopeState
 from agl.sdk._engine.state import RunState
@@ -128,8 +127,8 @@ async def _settle(scope: ScopeState, *, on_purpose: bool) -> None:
         tree = await scope.tree()
         state = await tree.state()
         if state.head != scope.chain.tip or (on_purpose and not state.clean):
-            keeping = Keeping(scope.scope, "left in the tree when the run ended")
-            scope.run.note_kept(scope.scope, await tree.restore(scope.chain.tip, keeping))
+            keeping = scope.run.keeping(scope.scope, "left in the tree when the run ended")
+            await tree.restore(scope.chain.tip, keeping)
         if on_purpose:
             await tree.detach()
 

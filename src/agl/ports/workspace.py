@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agl.ports.ids import Label, Scope
@@ -20,14 +21,6 @@ class TreeState:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
-    """Under what a leftover is kept: whose, and one sentence saying which step and why."""
-
-    scope: Scope
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class KeptItem:
     """Something set aside instead of destroyed: a commit under a ref, or a folder."""
 
@@ -38,6 +31,20 @@ class KeptItem:
     why: str
     commit: str | None = None
     folder: Path | None = None
+
+
+def _nobody(item: KeptItem) -> None:
+    """Tells nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Under what a leftover is kept: whose, and one sentence saying which step and why. `tell`
+    hears of each item as it is kept, not of one that was there before."""
+
+    scope: Scope
+    why: str
+    tell: Callable[[KeptItem], None] = field(default=_nobody, compare=False, repr=False)
 
 
 class Workspace(ABC):

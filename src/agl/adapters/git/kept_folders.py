@@ -64,7 +64,9 @@ class KeptFolders:
         try:
             yield item
         finally:
-            if not (_folder(item).exists() or registration_place(item).exists()):
+            if _folder(item).exists() or registration_place(item).exists():
+                keeping.tell(item)
+            else:
                 self.remove(item)
 
     def items(self, label: Label | None = None) -> tuple[KeptItem, ...]:

@@ -94,6 +94,7 @@ async def _keep(
         if answer.status == 0:
             item = _item(ref, commit, message)
             assert item is not None
+            keeping.tell(item)
             return item
         if "already exists" not in answer.stderr:
             break

@@ -212,7 +212,9 @@ def _keep(
     folder: Path | None = None,
 ) -> KeptItem:
     scope = keeping.scope
-    return repository.keep(scope.label, scope.tree, keeping.why, commit=commit, folder=folder)
+    item = repository.keep(scope.label, scope.tree, keeping.why, commit=commit, folder=folder)
+    keeping.tell(item)
+    return item
 
 
 def _kept_folder(repository: MemoryRepository, scope: Scope) -> Path:

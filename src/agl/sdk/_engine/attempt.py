@@ -58,7 +58,7 @@ class Attempt:
         scope, services = self._scope, self._run.services
         require(services.agents, self._call.role, self._call.model)
         tree = await scope.bring(f"in the way of step {self._asked.name!r}")
-        start = scope.chain.tip
+        start, scope.rests = scope.chain.tip, False
         self._idle_before = self._idle()
         before = await services.guards.read(tuple(self._idle_before))
         await self._merge_in(tree)
@@ -139,7 +139,8 @@ class Attempt:
         if self._asked.onto is None:
             return
         self._merged = self._asked.onto.chain.tip
-        keeping = Keeping(self._scope.scope, f"in the way of step {self._asked.name!r}")
+        why = f"in the way of step {self._asked.name!r}"
+        keeping = self._run.keeping(self._scope.scope, why)
         self._conflict = await self._run.services.integrator.begin(tree, self._merged, keeping)
 
     async def _refuse_unresolved(self, tree: Workspace) -> None:
@@ -186,7 +187,7 @@ class Attempt:
         self, tree: Workspace, start: str, outcome: AgentOutcome, before: Reading
     ) -> tuple[Entry, watch.Findings]:
         """From the agent's last word to the entry; no cancellation gets in between."""
-        keeping = Keeping(self._scope.scope, f"left by step {self._asked.name!r}")
+        keeping = self._run.keeping(self._scope.scope, f"left by step {self._asked.name!r}")
         for one in self._run.services.processes.standing_in(tree.path):
             self._warn(f"process {one.pid} ({one.command}) stands in the tree and was left alone")
         head = start
@@ -195,12 +196,11 @@ class Attempt:
             head = await self._committed(tree, start, self._call.message, keeping)
             await self._refuse_dropped(head)
         else:
-            self._run.note_kept(self._scope.scope, await tree.restore(start, keeping))
-        after = await self._run.services.guards.read(tuple(self._idle_before))
+            await tree.restore(start, keeping)
+        then = self._idle()
+        after = await self._run.services.guards.read(tuple(then))
         now = self._idle()
-        idle = {
-            branch: seen[0] for branch, seen in self._idle_before.items() if now.get(branch) == seen
-        }
+        idle = {branch: seen[0] for branch, seen in then.items() if now.get(branch) == seen}
         findings = watch.compare(before, after, idle, tuple(self._meanwhile))
         entry = self._written = self._scope.write(
             self._asked,
@@ -213,6 +213,7 @@ class Attempt:
             usage=self._usage,
             merged=self._merged,
         )
+        self._scope.rests = True
         self._run.ran += 1
         self._emit(
             "step_finished",
@@ -242,12 +243,12 @@ class Attempt:
             raise findings.breach
 
     def _idle(self) -> Mapping[str, tuple[str, int]]:
-        """The branches of this run's other scopes that nothing works on, with their heads and how
-        often their turns were taken."""
+        """The branches of this run's other scopes that rest, with their heads and how often their
+        turns were taken."""
         return {
             scope.branch: (state.chain.tip, state.turn.count)
             for scope, state in self._run.scopes.items()
-            if state is not self._scope and not state.turn.locked()
+            if state is not self._scope and not state.turn.locked() and state.rests
         }
 
     @property

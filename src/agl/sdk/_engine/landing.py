@@ -214,6 +214,7 @@ class LandingAtWork:
         self._is_given_up = True
 
     async def _land(self) -> None:
+        self._parent.rests = False
         head = self._child.chain.tip
         self._run.emit("landing_started", self._parent.scope, self._name, child=head)
         await self._arrived(await self._merged(head), head)
@@ -245,9 +246,9 @@ class LandingAtWork:
 
     async def _take_back(self) -> None:
         tree = await self._parent.tree()
-        keeping = Keeping(self._parent.scope, f"the landing of {self._name!r} was given up")
-        kept = await tree.restore(self._entry.head_before, keeping)
-        self._run.note_kept(self._parent.scope, kept)
+        why = f"the landing of {self._name!r} was given up"
+        keeping = self._run.keeping(self._parent.scope, why)
+        await tree.restore(self._entry.head_before, keeping)
 
     async def _arrived(self, result: Merged | Conflict | NothingToMerge, head: str) -> None:
         match result:
@@ -263,8 +264,8 @@ class LandingAtWork:
                     self._note(State.LANDED, head, at=merged, verdict=verdict)
                 else:
                     tree = await self._parent.tree()
-                    keeping = Keeping(self._parent.scope, f"left by the build of {self._name!r}")
-                    self._run.note_kept(self._parent.scope, await tree.restore(merged, keeping))
+                    why = f"left by the build of {self._name!r}"
+                    await tree.restore(merged, self._run.keeping(self._parent.scope, why))
                     self._note(State.REFUSED, head, verdict=verdict)
                     start = self._entry.head_before
                     await self._run.services.integrator.hold(tree, start, head, merged)
@@ -304,6 +305,7 @@ class LandingAtWork:
         if state.is_open:
             self._take_hold()
         else:
+            self._parent.rests = True
             self._settle()
 
     def _write(self, stage: Stage) -> None:
@@ -329,7 +331,7 @@ class LandingAtWork:
 
     @property
     def _keeping(self) -> Keeping:
-        return Keeping(self._parent.scope, f"in the way of landing {self._name!r}")
+        return self._run.keeping(self._parent.scope, f"in the way of landing {self._name!r}")
 
 
 _EVENTS = {

@@ -17,7 +17,7 @@ from agl.ports.errors import StateError, UpstreamError
 from agl.ports.ids import Scope
 from agl.ports.ledger import Entry, Kind
 from agl.ports.models import Usage
-from agl.ports.workspace import Keeping, Workspace
+from agl.ports.workspace import Workspace
 from agl.schema import Invalid
 from agl.sdk._engine import landings
 from agl.sdk._engine.chain import Chain
@@ -68,7 +68,8 @@ class Turn(asyncio.Lock):
 
 
 class ScopeState:
-    """A scope's chain, and the one tree that its steps take turns in."""
+    """A scope's chain, and the one tree that its steps take turns in. `rests`: as far as this
+    process knows the branch is at the tip, with nothing at work or half done in its tree."""
 
     def __init__(self, run: RunState, scope: Scope, base: str, chain: Chain) -> None:
         self.run = run
@@ -79,6 +80,7 @@ class ScopeState:
         self.lease = Lease()
         self.activity: str | None = None
         self.has_no_tree = False
+        self.rests = True
         self._in_doubt: UpstreamError | None = None
         self._workspace: Workspace | None = None
         self._claimed: dict[_Claim, int] = {}
@@ -263,8 +265,8 @@ class ScopeState:
         tree = await self.tree()
         state = await tree.state()
         if not (state.attached and state.clean and state.head == self.chain.tip):
-            kept = await tree.restore(self.chain.tip, Keeping(self.scope, why))
-            self.run.note_kept(self.scope, kept)
+            await tree.restore(self.chain.tip, self.run.keeping(self.scope, why))
+        self.rests = True
         return tree
 
     def _reserve(self) -> None:

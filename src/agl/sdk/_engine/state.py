@@ -16,7 +16,7 @@ from agl.ports.ids import Scope
 from agl.ports.ledger import Entry, Epoch, Spending
 from agl.ports.models import Usage
 from agl.ports.processes import Marker
-from agl.ports.workspace import KeptItem
+from agl.ports.workspace import Keeping, KeptItem
 from agl.sdk._engine.leases import Waiting
 from agl.sdk._engine.ledger import Ledger
 from agl.sdk._engine.patience import Patience
@@ -134,10 +134,14 @@ class RunState:
         if self.emit_to is not None:
             self.emit_to(event)
 
-    def note_kept(self, scope: Scope, items: tuple[KeptItem, ...]) -> None:
-        for item in items:
+    def keeping(self, scope: Scope, why: str) -> Keeping:
+        """Under what is kept in a scope's tree; what is, is told."""
+
+        def tell(item: KeptItem) -> None:
             self.kept.append(item)
             self.emit("kept", scope, item.name, why=item.why)
+
+        return Keeping(scope, why, tell)
 
     def take_in(self, files: tuple[Path, ...]) -> tuple[str, ...]:
         """Adds outside files to the source of this epoch, in writing, before anything is made of

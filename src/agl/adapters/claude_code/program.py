@@ -27,11 +27,13 @@ _HOW = "`claude update`, or `pip install -U 'agl[claude-code]'`, which brings it
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A `claude` of this machine. `is_bundled`: it came with the SDK."""
+    """A `claude` of this machine. `is_bundled`: it came with the SDK. `tether`: what to put before
+    it so that it ends with this process."""
 
     path: Path
     version: tuple[int, ...]
     is_bundled: bool = False
+    tether: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         origin = "with claude-agent-sdk" if self.is_bundled else str(self.path)
@@ -56,7 +58,7 @@ async def find_program(processes: Processes, environ: Mapping[str, str], own: Pa
     for path in ([Path(on_path)] if on_path else []) + ([own] if own.is_file() else []):
         version = await _version(processes, path, environ)
         if version >= LEAST:
-            return Program(path, version, is_bundled=path == own)
+            return Program(path, version, path == own, await _tether(processes, environ))
         found.append(f"{str(path)!r} is {'.'.join(map(str, version))}")
     least = ".".join(map(str, LEAST))
     if found:
@@ -83,17 +85,20 @@ def wrapped(program: Program, inherited: Collection[str]) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="agl-claude-") as folder:
         script = Path(folder, "claude")
         words = ["env", *(word for name in sorted(inherited) for word in ("-u", name))]
-        if tether := _tether():
-            words = [*tether, *words]
-        line = shlex.join([*words, str(program.path)])
+        line = shlex.join([*program.tether, *words, str(program.path)])
         script.write_text(f'#!/bin/sh\nexec {line} "$@"\n')
         script.chmod(0o700)
         yield script
 
 
-def _tether() -> list[str]:
+async def _tether(processes: Processes, environ: Mapping[str, str]) -> tuple[str, ...]:
     """TERM and not KILL: told so, the program ends its tools (2.1.332)."""
-    setsid, setpriv = shutil.which("setsid"), shutil.which("setpriv")
-    if setsid is None or setpriv is None or not Path("/proc/self").exists():
-        return []
-    return [setsid, setpriv, "--pdeathsig", "TERM", "--"]
+    words = ("setsid", "setpriv", "--pdeathsig", "TERM", "--")
+    try:
+        probe = await processes.run(
+            Command((*words, "true"), Path("/"), environ, timeout_s=_PROBE_S)
+        )
+    except NotStarted:
+        return ()
+    # busybox's setpriv, and util-linux before 2.33, do not know the option.
+    return words if probe.status == 0 else ()

@@ -238,6 +238,9 @@ async def test_in_the_sandbox_the_shell_writes_in_the_tree_alone(
     (tmp_path / "repo").mkdir()
     calls = [
         call("shell", command=f"touch {tmp_path}/repo/outside.txt")["calls"][0],
+        call("shell", command=f"touch {tmp_path}/repo/beside.txt", dangerouslyDisableSandbox=True)[
+            "calls"
+        ][0],
         call("shell", command="touch inside.txt")["calls"][0],
     ]
     await bench.ran(bench.script({"calls": calls}), sandbox="require")

@@ -54,7 +54,8 @@ class Integrator(ABC):
     """Merges in a scope's tree. A **hold** is a fact of the tree, not of this object: the scope's
     branch is checked out at `start`, in the middle of merging `other`, and the files are as the
     merge or a person left them. No call runs a hook, signs, asks, or follows a person's merge
-    settings, but for drivers that attributes name. Two calls on one tree, also of two processes, take turns.
+    settings, but for drivers that attributes name. Two calls on one tree, also of two processes,
+    take turns.
 
     Raises (all calls):
         TreeVanished: the tree is gone, or no longer ours.

@@ -331,18 +331,3 @@ def test_what_was_typed_and_is_set_aside_is_told(world: World) -> None:
     texts = [world.git("show", f"refs/agl/kept/{name}:calc.py") for name in done.json["kept"]]  # type: ignore[attr-defined]
     assert "typed after all" in texts
     assert "kept x/" in done.err
-
-
-def test_d3_a_branch_moved_after_a_landing_beside_the_step_is_seen(world: World) -> None:
-    evil = (
-        "until git log --format=%s agl/x | grep -q Land; do sleep 0.1; done;"
-        "git update-ref refs/heads/agl/x $(git commit-tree -p agl/x -m EVIL $(git write-tree))"
-    )
-    steps: dict[str, list[object]] = {
-        "a": [shell(f"for i in 1; do sleep 0.3; {evil}; done")],
-        "b": [write("b.txt", "b\n")],
-    }
-    done = world.agl(*begin(world, steps))
-    assert done.status == 4, done.err
-    assert "'agl/x' moved to" in done.err
-    assert "'a/a'" in done.err

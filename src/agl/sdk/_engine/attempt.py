@@ -58,7 +58,7 @@ class Attempt:
         scope, services = self._scope, self._run.services
         require(services.agents, self._call.role, self._call.model)
         tree = await scope.bring(f"in the way of step {self._asked.name!r}")
-        start, scope.rests = scope.chain.tip, False
+        start = scope.chain.tip
         self._idle_before = self._idle()
         before = await services.guards.read(tuple(self._idle_before))
         await self._merge_in(tree)
@@ -197,10 +197,11 @@ class Attempt:
             await self._refuse_dropped(head)
         else:
             await tree.restore(start, keeping)
-        then = self._idle()
-        after = await self._run.services.guards.read(tuple(then))
+        after = await self._run.services.guards.read(tuple(self._idle_before))
         now = self._idle()
-        idle = {branch: seen[0] for branch, seen in then.items() if now.get(branch) == seen}
+        idle = {
+            branch: seen[0] for branch, seen in self._idle_before.items() if now.get(branch) == seen
+        }
         findings = watch.compare(before, after, idle, tuple(self._meanwhile))
         entry = self._written = self._scope.write(
             self._asked,
@@ -213,7 +214,6 @@ class Attempt:
             usage=self._usage,
             merged=self._merged,
         )
-        self._scope.rests = True
         self._run.ran += 1
         self._emit(
             "step_finished",
@@ -243,12 +243,12 @@ class Attempt:
             raise findings.breach
 
     def _idle(self) -> Mapping[str, tuple[str, int]]:
-        """The branches of this run's other scopes that rest, with their heads and how often their
-        turns were taken."""
+        """The branches of this run's other scopes that nothing works on, with their heads and how
+        often their turns were taken."""
         return {
             scope.branch: (state.chain.tip, state.turn.count)
             for scope, state in self._run.scopes.items()
-            if state is not self._scope and not state.turn.locked() and state.rests
+            if state is not self._scope and not state.turn.locked()
         }
 
     @property

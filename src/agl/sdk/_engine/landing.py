@@ -214,7 +214,6 @@ class LandingAtWork:
         self._is_given_up = True
 
     async def _land(self) -> None:
-        self._parent.rests = False
         head = self._child.chain.tip
         self._run.emit("landing_started", self._parent.scope, self._name, child=head)
         await self._arrived(await self._merged(head), head)
@@ -305,7 +304,6 @@ class LandingAtWork:
         if state.is_open:
             self._take_hold()
         else:
-            self._parent.rests = True
             self._settle()
 
     def _write(self, stage: Stage) -> None:

@@ -68,8 +68,7 @@ class Turn(asyncio.Lock):
 
 
 class ScopeState:
-    """A scope's chain, and the one tree that its steps take turns in. `rests`: as far as this
-    process knows the branch is at the tip, with nothing at work or half done in its tree."""
+    """A scope's chain, and the one tree that its steps take turns in."""
 
     def __init__(self, run: RunState, scope: Scope, base: str, chain: Chain) -> None:
         self.run = run
@@ -80,7 +79,6 @@ class ScopeState:
         self.lease = Lease()
         self.activity: str | None = None
         self.has_no_tree = False
-        self.rests = True
         self._in_doubt: UpstreamError | None = None
         self._workspace: Workspace | None = None
         self._claimed: dict[_Claim, int] = {}
@@ -266,7 +264,6 @@ class ScopeState:
         state = await tree.state()
         if not (state.attached and state.clean and state.head == self.chain.tip):
             await tree.restore(self.chain.tip, self.run.keeping(self.scope, why))
-        self.rests = True
         return tree
 
     def _reserve(self) -> None:

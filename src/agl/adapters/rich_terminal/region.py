@@ -62,10 +62,6 @@ class Region:
         self._drawn = lines
         self.write("".join(parts))
 
-    def clear(self) -> None:
-        """Takes the frame away; what was printed above it stays."""
-        self.draw(())
-
     def leave(self) -> None:
         """Lets the frame stand where it is."""
         self._drawn = ()

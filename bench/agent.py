@@ -52,8 +52,8 @@ class BenchAgent(AgentRunner):
     def files(self, model: ModelId) -> tuple[Path, ...]:
         return ()
 
-    async def check_ready(self, model: ModelId) -> None:
-        return
+    async def check_ready(self, model: ModelId) -> str:
+        return "a fake"
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         if task.step == "write":

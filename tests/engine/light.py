@@ -427,8 +427,8 @@ class LightAgent(AgentRunner):
     def files(self, model: ModelId) -> tuple[Path, ...]:
         return ()
 
-    async def check_ready(self, model: ModelId) -> None:
-        return None
+    async def check_ready(self, model: ModelId) -> str:
+        return "a fake"
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         process, world = self._process, self._process.world

@@ -125,8 +125,8 @@ class Agent(AgentRunner):
     def files(self, model: ModelId) -> tuple[Path, ...]:
         return ()
 
-    async def check_ready(self, model: ModelId) -> None:
-        return
+    async def check_ready(self, model: ModelId) -> str:
+        return "a fake"
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         name = f"{'/'.join(task.scope.path)}:{task.step}#{task.nth}"

@@ -44,8 +44,8 @@ class Crowd(AgentRunner):
     def files(self, model: ModelId) -> tuple[Path, ...]:
         return ()
 
-    async def check_ready(self, model: ModelId) -> None:
-        return
+    async def check_ready(self, model: ModelId) -> str:
+        return "a fake"
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         for _ in range(self._chance.randrange(6)):

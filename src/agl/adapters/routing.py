@@ -25,8 +25,8 @@ class RoutingRunner(AgentRunner):
     def files(self, model: ModelId) -> tuple[Path, ...]:
         return self._backend(model).files(model)
 
-    async def check_ready(self, model: ModelId) -> None:
-        await self._backend(model).check_ready(model)
+    async def check_ready(self, model: ModelId) -> str:
+        return await self._backend(model).check_ready(model)
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         return await self._backend(task.model).run(task, emit)

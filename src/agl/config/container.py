@@ -314,7 +314,14 @@ def _agents(
             from agl.adapters.claude_code import OWN_KEYS, ClaudeCodeRunner
 
         own = {name: value for name, value in environ.items() if name in OWN_KEYS}
-        return ClaudeCodeRunner(processes, clock, without_keys(environ, settings.models) | own)
+        return ClaudeCodeRunner(
+            processes,
+            clock,
+            without_keys(environ, settings.models) | own,
+            sandbox=settings.sandbox,
+            idle_s=settings.idle_s,
+            wall_s=settings.wall_s,
+        )
 
     def reach(provider: str) -> Reached:
         from agl.config.keys import reached

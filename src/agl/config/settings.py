@@ -11,18 +11,23 @@ from agl.ports.errors import InputError
 
 if TYPE_CHECKING:
     from agl.config.endpoints import Endpoint
+    from agl.ports.models import SandboxMode
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`home` holds the ledger. `trees_root` None: beside each project. Kept things may be purged
-    after `keep_days`; a build that takes longer than `build_timeout_s` has failed. `models` says of
-    providers how their servers are reached."""
+    after `keep_days`; a build that takes longer than `build_timeout_s` has failed. A vendor's
+    program that is silent for `idle_s` while its model is asked, or is at work for longer than
+    `wall_s`, is ended. `models` says of providers how their servers are reached."""
 
     home: Path
     trees_root: Path | None = None
     keep_days: int = 14
     build_timeout_s: float = 1800.0
+    sandbox: SandboxMode = "auto"
+    idle_s: float = 300.0
+    wall_s: float = 6 * 3600.0
     models: Mapping[str, Endpoint] = field(default_factory=dict)
 
 
@@ -124,6 +129,12 @@ def _number(text: str) -> object:
         return text
 
 
+def _sandbox(value: object, where: str) -> str:
+    if value not in ("auto", "require", "off"):
+        raise InputError(f"{where} is {value!r}, not 'auto', 'require' or 'off'")
+    return str(value)
+
+
 def _models(value: object, where: str) -> object:
     from agl.config.endpoints import read_endpoints
 
@@ -134,10 +145,16 @@ _FROM_FILE: dict[str, Callable[[object, str], object]] = {
     "trees_root": absolute_path,
     "keep_days": _days,
     "build_timeout_s": _seconds,
+    "sandbox": _sandbox,
+    "idle_s": _seconds,
+    "wall_s": _seconds,
     "models": _models,
 }
 _FROM_TEXT: dict[str, Callable[[str], object]] = {
     "trees_root": str,
     "keep_days": _whole,
     "build_timeout_s": _number,
+    "sandbox": str,
+    "idle_s": _number,
+    "wall_s": _number,
 }

@@ -25,6 +25,7 @@ from agl.ports.models import Capability, ModelId
 
 _BEGIN = "Begin."
 _MAX_LINE = 120
+_PROGRAM = "AGL's own loop"
 
 
 class LoopRunner(AgentRunner):
@@ -42,8 +43,9 @@ class LoopRunner(AgentRunner):
     def files(self, model: ModelId) -> tuple[Path, ...]:
         return self._llm.files(model)
 
-    async def check_ready(self, model: ModelId) -> None:
+    async def check_ready(self, model: ModelId) -> str:
         await self._llm.check_ready(model)
+        return _PROGRAM
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         trouble: list[Exception] = []

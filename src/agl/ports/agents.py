@@ -101,7 +101,16 @@ class Priced:
     cost_usd: float
 
 
-AgentEvent = Said | Acted | Spent | Priced
+@dataclass(frozen=True, slots=True)
+class Equipped:
+    """What the agent works with. `program`: name and version, for a person. `sandbox`: what of the
+    operating system confines its shell, empty: nothing does."""
+
+    program: str
+    sandbox: str = ""
+
+
+AgentEvent = Said | Acted | Spent | Priced | Equipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +137,9 @@ class AgentRunner(ABC):
         """Local files that are part of what the model is; their content belongs to its identity."""
 
     @abstractmethod
-    async def check_ready(self, model: ModelId) -> None:
-        """Refuses a model that could not work now; costs no paid turn.
+    async def check_ready(self, model: ModelId) -> str:
+        """Refuses a model that could not work now; costs no paid turn. Returns in one line what
+        would be used: the program, its version, its sandbox.
 
         Raises:
             InputError, UpstreamError, DeniedError: with what to type.

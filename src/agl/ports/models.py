@@ -6,6 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
 
 from agl.ports.errors import InputError
 
@@ -47,6 +48,11 @@ class Restriction(Enum):
     NO_SHELL = "no_shell"
     NO_NETWORK = "no_network"
     NO_VCS_WRITES = "no_vcs_writes"
+
+
+SandboxMode = Literal["auto", "require", "off"]
+"""Whether the operating system confines what an agent's shell does. `auto`: where a restriction
+asks for it and the machine has it. `require`: always, and no work without. `off`: never."""
 
 
 class Capability(Enum):

@@ -14,11 +14,11 @@ from agl.adapters.claude_code.attempt import Attempt, Limits
 from agl.adapters.claude_code.environment import environment_for
 from agl.adapters.claude_code.hearing import Hearing
 from agl.adapters.claude_code.program import Program, bundled, find_program, wrapped
-from agl.adapters.claude_code.sandbox import Mode, Sandbox
-from agl.ports.agents import Acted, AgentEvent, AgentOutcome, AgentRunner, AgentTask
+from agl.adapters.claude_code.sandbox import Sandbox
+from agl.ports.agents import AgentEvent, AgentOutcome, AgentRunner, AgentTask, Equipped
 from agl.ports.clock import Clock
 from agl.ports.errors import AuthenticationFailed, UpstreamError
-from agl.ports.models import Capability, ModelId
+from agl.ports.models import Capability, ModelId, SandboxMode
 from agl.ports.processes import Command, Marker, NotStarted, Processes
 
 _PROBE_S: Final = 20.0
@@ -35,7 +35,7 @@ class ClaudeCodeRunner(AgentRunner):
         clock: Clock,
         environ: Mapping[str, str],
         *,
-        sandbox: Mode = "auto",
+        sandbox: SandboxMode = "auto",
         idle_s: float = 300.0,
         wall_s: float = 6 * 3600.0,
         start_s: float = 60.0,
@@ -55,7 +55,7 @@ class ClaudeCodeRunner(AgentRunner):
     def files(self, model: ModelId) -> tuple[Path, ...]:
         return ()
 
-    async def check_ready(self, model: ModelId) -> None:
+    async def check_ready(self, model: ModelId) -> str:
         effort_of(model)
         self._sandbox.check()
         program = await self._program()
@@ -72,10 +72,11 @@ class ClaudeCodeRunner(AgentRunner):
             raise AuthenticationFailed(
                 f"{program} is not logged in; run `claude auth login`, or set ANTHROPIC_API_KEY"
             )
+        return str(program)
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         program = await self._program()
-        emit(Acted(str(program)))
+        emit(Equipped(str(program), self._sandbox.name_for(task.restrictions)))
         env = environment_for(self._environ, task.marker)
         with wrapped(program, os.environ.keys() - env.keys()) as script:
             options = partial(options_for, task, script, env, self._sandbox)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Mapping
-from typing import Literal
 
 from agl.ports.errors import InputError
-from agl.ports.models import Restriction
-
-Mode = Literal["auto", "require", "off"]
+from agl.ports.models import Restriction, SandboxMode
 
 _NEEDS = ("bwrap", "socat")
 
@@ -21,7 +18,7 @@ class Sandbox:
     the network is forbidden, which nothing else can see to. `require`: always, and no work without.
     """
 
-    def __init__(self, mode: Mode, environ: Mapping[str, str]) -> None:
+    def __init__(self, mode: SandboxMode, environ: Mapping[str, str]) -> None:
         self._mode = mode
         self._missing = tuple(
             name
@@ -41,6 +38,10 @@ class Sandbox:
         if self._mode == "auto":
             return Restriction.NO_NETWORK in restrictions and not self._missing
         return self._mode == "require"
+
+    def name_for(self, restrictions: frozenset[Restriction]) -> str:
+        """Empty when nothing confines the shell."""
+        return "Claude Code's sandbox" if self.is_on(restrictions) else ""
 
     def settings(self, restrictions: frozenset[Restriction]) -> dict[str, object]:
         """As in Claude Code's settings."""

@@ -43,8 +43,8 @@ class MemoryAgent(AgentRunner):
     def files(self, model: ModelId) -> tuple[Path, ...]:
         return ()
 
-    async def check_ready(self, model: ModelId) -> None:
-        return None
+    async def check_ready(self, model: ModelId) -> str:
+        return "a fake"
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         keys = script_keys(task.step, "/".join(task.scope.path), task.nth)

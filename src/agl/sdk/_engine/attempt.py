@@ -7,7 +7,16 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agl.ports.agents import Acted, AgentEvent, AgentOutcome, AgentTask, Priced, Said, Spent
+from agl.ports.agents import (
+    Acted,
+    AgentEvent,
+    AgentOutcome,
+    AgentTask,
+    Equipped,
+    Priced,
+    Said,
+    Spent,
+)
 from agl.ports.errors import AglError, BranchMoved, RoleIncomplete, StepTimedOut, Transient
 from agl.ports.guards import Reading
 from agl.ports.integrator import Conflict
@@ -263,6 +272,9 @@ class Attempt:
             case Acted(activity):
                 self._scope.activity = activity
                 self._emit("agent_acted", activity=activity)
+            case Equipped(program, sandbox):
+                self._scope.activity = program
+                self._emit("agent_equipped", program=program, sandbox=sandbox)
             case Spent(usage):
                 self._usage += usage
                 self._write_spending()

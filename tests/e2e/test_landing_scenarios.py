@@ -121,6 +121,9 @@ def test_e5_what_was_typed_is_kept_when_the_landing_is_given_up(world: World) ->
     done = world.agl("resume", "x", *answered(world, a="abort", b="abort"))
     assert done.status == 0, done.err
     assert f"{child} did not land" in done.out
+    again = world.agl("resume", "x")
+    assert "finished already" in again.out
+    assert f"{child} did not land" in again.out
     refs = world.git("for-each-ref", "--format=%(refname)", "refs/agl/kept/x").split()
     texts = [world.git("show", f"{ref}:calc.py") for ref in refs]
     assert "typed by hand" in texts

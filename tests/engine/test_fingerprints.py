@@ -470,6 +470,7 @@ VALUES: dict[type, st.SearchStrategy[Any]] = {
         texts,
         some,
         optional,
+        some,
     ),
     Spending: st.builds(
         Spending, texts, texts, texts, counts, counts, texts, usages, moments, moments

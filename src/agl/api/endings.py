@@ -79,6 +79,7 @@ async def report_of(
         result=result,
         questions=tuple(state.open_questions) if kind is OutcomeKind.NEEDS_ANSWER else (),
         failure=trace,
+        unlanded=unlanded,
     )
     state.ledger.write_outcome(outcome)
     state.emit("run_ended", state.root, outcome=kind.value, message=message, head=head)

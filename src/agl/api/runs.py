@@ -239,4 +239,5 @@ def _already_finished(record: RunRecord, outcome: Outcome) -> Report:
         result=outcome.result,
         message="finished already; nothing was left to do",
         exit_code=0,
+        unlanded=outcome.unlanded,
     )

@@ -98,7 +98,8 @@ class Outcome:
     """How the workflow ended, never written by a signal. `head` is where the run's branch stood;
     `result` is one of the four outcomes of the work (landed, not_landed, produced_nothing,
     needed_nothing); `questions` are the titles of open ones; `failure` is the traceback of the
-    author's own exception."""
+    author's own exception; `unlanded` are the children, as `a/b`, with commits that their parent
+    does not have."""
 
     kind: OutcomeKind
     exit_code: int
@@ -108,6 +109,7 @@ class Outcome:
     result: str
     questions: tuple[str, ...] = ()
     failure: str | None = None
+    unlanded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

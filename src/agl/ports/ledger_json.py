@@ -137,6 +137,7 @@ def outcome_to_json(outcome: Outcome) -> Document:
         "result": outcome.result,
         "questions": list(outcome.questions),
         "failure": outcome.failure,
+        "unlanded": list(outcome.unlanded),
     }
 
 
@@ -151,6 +152,7 @@ def outcome_from_json(document: Document, where: str) -> Outcome:
         result=read.text("result"),
         questions=read.list_of_texts("questions"),
         failure=read.text_or_none("failure"),
+        unlanded=read.list_of_texts("unlanded"),
     )
 
 

@@ -14,6 +14,7 @@ from e2e.world import World, script, write
 EXAMPLE = Path(__file__).parent.parent / "examples" / "changelog"
 
 
+@pytest.mark.network
 @pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_workflow_package_is_installed_tested_and_run(tmp_path: Path) -> None:

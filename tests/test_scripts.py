@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,3 +103,60 @@ def test_agl_is_found_through_a_link(checkout: Checkout) -> None:
     (checkout.folder / "links" / "second").symlink_to("../checkout/scripts/agl")
     (checkout.folder / "links" / "agl").symlink_to("second")
     assert checkout.agl(by="links/agl")[1].endswith("agl x\n")
+
+
+apart = pytest.mark.skipif(
+    subprocess.run(
+        ["unshare", "--net", "--mount", "true"], check=False, capture_output=True
+    ).returncode
+    if shutil.which("unshare")
+    else True,
+    reason="needs to be allowed a network namespace",
+)
+
+
+def offline(*words: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [ROOT / "scripts" / "offline", *words], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@apart
+def test_offline_fails_what_looks_up_another_machine() -> None:
+    look = "import socket; socket.getaddrinfo('{}', 80)"
+    assert offline(sys.executable, "-c", look.format("localhost")) == (0, "", "")
+    status, _, said = offline("sh", "-c", f'{sys.executable} -c "{look.format("a.example")}"; true')
+    assert (status, said.splitlines()[-1]) == (1, "scripts/offline: looked up a.example")
+
+
+@apart
+def test_offline_reaches_loopback_alone_and_hands_the_status_on() -> None:
+    serve = (
+        "import socket; s = socket.create_server(('127.0.0.1', 0));"
+        "socket.create_connection(s.getsockname()); print('reached')"
+    )
+    assert offline(sys.executable, "-c", serve) == (0, "reached\n", "")
+    away = "import socket; socket.create_connection(('192.0.2.1', 9), 5)"
+    status, _, said = offline(sys.executable, "-c", away)
+    assert status == 1
+    assert "unreachable" in said
+    assert offline("sh", "-c", "exit 7")[0] == 7
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_what_is_left_out_fails_where_nothing_may_be(tmp_path: Path, wanted: bool) -> None:
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_one.py").write_text(
+        "import pytest\n\ndef test_one():\n    pytest.skip('no such program here')\n"
+    )
+    options = ["--nothing-left-out"] if wanted else []
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, str(tmp_path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == (1 if wanted else 0)
+    assert ("no such program here" in done.stdout) is wanted

@@ -133,6 +133,7 @@ def the_script(project: Project) -> str:
     )
 
 
+@pytest.mark.network
 @pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_wrong_fix_a_right_one_a_finding_and_its_repair(world: World, project: Project) -> None:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import importlib.util
-import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -19,11 +16,9 @@ from agl.config import container
 from agl.ports.ids import Label
 from agl.ports.ledger import Kind
 from agl.ports.store import Address, Document
-from agl.ports.verifier import Verdicts
 from agl.sdk import (
     Choice,
     Landing,
-    ModelId,
     Restriction,
     Role,
     Run,
@@ -32,36 +27,22 @@ from agl.sdk import (
     Stop,
     UpstreamError,
     Workflow,
-    workflow,
 )
-from agl.testing import Interrupted, Play, harness
+from agl.testing import Interrupted, Play
 from agl.testing.harness import Harness
-
-MODEL = ModelId("fake", "model")
-
-
-def writer(name: str = "write") -> Role[None]:
-    return Role(name=name, instructions="Write.").on(MODEL)
-
-
-def of(body: Callable[[Run[None]], Awaitable[None]], version: str = "1") -> Workflow[None]:
-    async def flow(run: Run[None]) -> None:
-        await body(run)
-
-    return workflow(version=version)(flow)
-
-
-def writes(**files: str) -> Play:
-    return Play(files={f"{name}.txt": content for name, content in files.items()})
-
-
-def made(
-    folder: Path,
-    agent: dict[str, Play] | None = None,
-    verdicts: Verdicts = lambda tree, command: True,
-    files: dict[str, str] | None = None,
-) -> Harness:
-    return harness(folder, agent=agent, verdicts=verdicts, files=files)
+from engine.authored import (
+    BOTH,
+    CLASH,
+    MODEL,
+    THREE,
+    clash,
+    edited,
+    made,
+    of,
+    three,
+    writer,
+    writes,
+)
 
 
 def until_done(h: Harness, flow: Workflow[None], *, every: int = 1) -> tuple[Report, list[str]]:
@@ -86,21 +67,6 @@ def until_done(h: Harness, flow: Workflow[None], *, every: int = 1) -> tuple[Rep
             if entry.kind is Kind.STEP
         }
     raise AssertionError("it never ends")
-
-
-async def three(run: Run[None]) -> None:
-    async def one(name: str) -> None:
-        child = run.worktree(name)
-        await child.step(writer(f"write-{name}"), commit=f"Write {name}")
-        landing = await child.integrate()
-        assert landing.landed
-
-    async with asyncio.TaskGroup() as group:
-        for name in ("a", "b", "c"):
-            group.create_task(one(name))
-
-
-THREE = {f"write-{name}": writes(**{name: name}) for name in "abc"}
 
 
 def test_three_children_land_on_the_run(tmp_path: Path) -> None:
@@ -178,25 +144,6 @@ def test_a_grandchild_lands_in_its_own_parent(tmp_path: Path) -> None:
     report, _ = until_done(h, of(body))
     assert report.result == "landed", report.message
     assert h.files() == {"a.txt": "a", "b.txt": "b"}
-
-
-CLASH = {"write-a": writes(same="a"), "write-b": writes(same="b")}
-BOTH = {"same.txt": "base"}
-
-
-async def clash(run: Run[None], then: Callable[[Run[None], Landing], Awaitable[None]]) -> None:
-    """Two children that changed one file; the second one meets the conflict."""
-    a, b = run.worktree("a"), run.worktree("b")
-    await a.step(writer("write-a"), commit="Write a")
-    await b.step(writer("write-b"), commit="Write b")
-    assert (await a.integrate()).landed
-    landing = await b.integrate()
-    assert landing.conflicted
-    assert not landing.landed
-    assert [(one.path, one.kind) for one in landing.conflict.paths] == [
-        ("same.txt", "changed on both sides")
-    ]
-    await then(run, landing)
 
 
 def test_a_conflict_that_is_given_up_is_told_as_not_landed(tmp_path: Path) -> None:
@@ -517,41 +464,11 @@ def test_e13_a_retry_that_fails_frees_the_parent_and_is_made_again(tmp_path: Pat
     assert h.files() == {"same.txt": "both", "c.txt": "c"}
 
 
-EDITED = """
-import asyncio
-from agl.sdk import Choice, ModelId, Role, Run, Screen, workflow
-
-def writer(name: str) -> Role[None]:
-    return Role(name=name, instructions="Write.").on(ModelId("fake", "model"))
-
-async def one(run: Run[None], name: str) -> None:
-    child = run.worktree(name)
-    await child.step(writer(f"write-{name}"), commit=f"Write {name}")
-    await child.integrate()
-
-@workflow(version="1")
-async def flow(run: Run[None]) -> None:
-    BODY
-"""
 SIDE_BY_SIDE = "await asyncio.gather(*(one(run, name) for name in 'abc'))"
 IN_TURN = """for name in 'abc':
         await one(run, name)"""
 IN_GROUPS = """await asyncio.gather(one(run, 'a'), one(run, 'b'))
     await asyncio.gather(one(run, 'c'))"""
-
-
-def edited(folder: Path, body: str) -> Workflow[None]:
-    """The workflow as it is written in a file, which is its source."""
-    file = folder / "edited_flow.py"
-    file.write_text(EDITED.replace("BODY", body))
-    spec = importlib.util.spec_from_file_location("edited_flow", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["edited_flow"] = module
-    spec.loader.exec_module(module)
-    flow: Workflow[None] = module.flow
-    return flow
 
 
 def test_children_that_worked_side_by_side_do_so_again_after_an_edit(tmp_path: Path) -> None:

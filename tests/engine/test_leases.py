@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from agl.sdk._engine.leases import HeldHere, Hold, Lease, Waiting
+from engine.light import JumpingLoop
 
 
 async def held_by(work: Callable[[], Awaitable[None]], lease: Lease, released: list[str]) -> Hold:
@@ -34,6 +36,10 @@ async def ends() -> None:
 
 async def goes_on() -> None:
     await asyncio.sleep(60)
+
+
+async def goes_on_for_long() -> None:
+    await asyncio.sleep(100_000)
 
 
 async def land(lease: Lease, waiting: Waiting) -> bool:
@@ -71,6 +77,39 @@ async def test_a_hold_gives_way_when_nothing_else_moves() -> None:
     assert hold.task is not None
     hold.task.cancel()
     await asyncio.wait({hold.task})
+
+
+def test_a_hold_stays_while_anything_else_moves() -> None:
+    async def hour() -> bool:
+        lease, released = Lease(), list[str]()
+        hold = await held_by(goes_on_for_long, lease, released)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(3600), lease.taken(Waiting(lambda: 2)):
+                pass
+        assert hold.task is not None
+        hold.task.cancel()
+        return lease.hold is hold and released == []
+
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        assert runner.run(hour())
+
+
+def test_a_hold_gives_way_only_when_nothing_moved_for_a_second_on_end() -> None:
+    async def waited_s() -> float:
+        lease, released, calls = Lease(), list[str](), [1]
+        hold = await held_by(goes_on_for_long, lease, released)
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.8, lambda: calls.__setitem__(0, 2))
+        loop.call_later(1.2, lambda: calls.__setitem__(0, 1))
+        before = loop.time()
+        async with asyncio.timeout(60), lease.taken(Waiting(lambda: calls[0])):
+            assert released == ["a"]
+        assert hold.task is not None
+        hold.task.cancel()
+        return loop.time() - before
+
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        assert 2.1 < runner.run(waited_s()) < 2.4
 
 
 async def test_the_task_that_holds_is_refused() -> None:

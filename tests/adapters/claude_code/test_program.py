@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters.claude_code.bench import MODEL, Bench, call
+from agl.ports.agents import Equipped
 from agl.ports.errors import AuthenticationFailed, InputError, UpstreamError
 from agl.ports.models import Usage
 
@@ -31,12 +32,12 @@ def own_claude(tmp_path: Path, version: str) -> dict[str, str]:
 
 async def test_ones_own_program_is_used_when_it_is_new_enough(bench: Bench, tmp_path: Path) -> None:
     await bench.ran(bench.script(), environ=own_claude(tmp_path, "2.1.400 (Claude Code)"))
-    assert bench.lines[0] == f"claude 2.1.400 ({tmp_path}/bin/claude)"
+    assert bench.events[0] == Equipped(f"claude 2.1.400 ({tmp_path}/bin/claude)")
 
 
 async def test_else_the_one_that_came_with_the_sdk(bench: Bench, tmp_path: Path) -> None:
     await bench.ran(bench.script(), environ=own_claude(tmp_path, "2.1.9 (Claude Code)"))
-    assert "with claude-agent-sdk" in bench.lines[0]
+    assert "with claude-agent-sdk" in str(bench.events[0])
 
 
 async def test_a_program_too_old_is_refused(bench: Bench, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.worktools.test_worktools import task_in
 from agl.adapters.memory.processes import MemoryProcesses
-from agl.adapters.worktools import worktools
+from agl.adapters.worktools import WorkTools
 from test_readme import ROOT, environment, shows
 
 GUIDE = ROOT / "docs" / "authors.md"
@@ -54,9 +54,10 @@ def test_the_guide_is_linked() -> None:
     assert "(docs/authors.md)" in (ROOT / "README.md").read_text()
 
 
-def test_the_guide_names_every_tool_with_its_arguments(tmp_path: Path) -> None:
+async def test_the_guide_names_every_tool_with_its_arguments(tmp_path: Path) -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", GUIDE.read_text(), re.MULTILINE))
-    tools = worktools(MemoryProcesses({}), {})(task_in(tmp_path))
+    async with WorkTools(MemoryProcesses({}), {}).opened(task_in(tmp_path)) as kit:
+        tools = kit.tools
     assert {tool.name for tool in tools} == set(rows)
     for tool in tools:
         properties = tool.schema["properties"]

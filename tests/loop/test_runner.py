@@ -1,5 +1,7 @@
 """What is the runner's own; what every AgentRunner promises is tested with the scripted model."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,13 +9,13 @@ import pytest
 
 from agl.adapters.memory.llm import MemoryLLM, answer
 from agl.loop.runner import LoopRunner
-from agl.ports.agents import Acted, AgentEvent, AgentTask, AgentTool, Said, Spent
-from agl.ports.errors import UpstreamError
+from agl.ports.agents import Acted, AgentEvent, AgentTask, Equipped, Kit, Said, Spent
+from agl.ports.errors import InputError, UpstreamError
 from agl.ports.ids import Namespace
 from agl.ports.llm import LLM, LLMResponse, Purpose, ToolUse, read_arguments
 from agl.ports.models import ModelId, Restriction, Usage
 from agl.testing.contracts.agent_runner import Desk
-from loop.world import Bench, use
+from loop.world import Bench, Box, use
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ async def told(
 ) -> list[AgentEvent]:
     events: list[AgentEvent] = []
     offered = (bench or Bench()).tool
-    await LoopRunner(MemoryLLM(answers), lambda task: (offered,)).run(task, events.append)
+    await LoopRunner(MemoryLLM(answers), Box(offered, sandbox="a fence")).run(task, events.append)
     return events
 
 
@@ -39,7 +41,7 @@ async def test_the_model_gets_what_the_task_says(task: AgentTask) -> None:
     llm = MemoryLLM()
     scope = task.scope.child(Namespace("left")).child(Namespace("up"))
     asked = replace(task, scope=scope, nth=2, attempt=3, prompt="the inputs")
-    await LoopRunner(llm, lambda task: ()).run(asked, lambda event: None)
+    await LoopRunner(llm, Box()).run(asked, lambda event: None)
     request = llm.requests[0]
     assert (request.system, request.messages[0].text) == ("Work.", "the inputs")
     assert request.purpose == Purpose("work", "left/up", 2, 3)
@@ -48,13 +50,14 @@ async def test_the_model_gets_what_the_task_says(task: AgentTask) -> None:
 
 async def test_an_empty_prompt_is_not_sent(task: AgentTask) -> None:
     llm = MemoryLLM()
-    await LoopRunner(llm, lambda task: ()).run(task, lambda event: None)
+    await LoopRunner(llm, Box()).run(task, lambda event: None)
     assert llm.requests[0].messages[0].text == "Begin."
 
 
 async def test_what_happens_comes_up_in_order(task: AgentTask) -> None:
     first = answer("I look.", use(1, path="a.txt"), use(2), usage=Usage(1, 2))
-    assert (await told(task, first, answer("x")))[:5] == [
+    assert (await told(task, first, answer("x")))[:6] == [
+        Equipped("AGL's own loop", "a fence"),
         Spent(Usage(1, 2)),
         Said("I look."),
         Acted("work a.txt"),
@@ -73,8 +76,10 @@ async def test_a_line_is_one_short_printable_line(task: AgentTask) -> None:
 
 
 async def test_the_toolbox_decides_what_is_offered(desk: Desk, tmp_path: Path) -> None:
-    def toolbox(task: AgentTask) -> tuple[AgentTool, ...]:
-        return () if Restriction.NO_SHELL in task.restrictions else (Bench().tool,)
+    class Picky(Box):
+        @asynccontextmanager
+        async def opened(self, task: AgentTask) -> AsyncIterator[Kit]:
+            yield Kit(() if Restriction.NO_SHELL in task.restrictions else (Bench().tool,))
 
     free, bound = (
         desk.task(tmp_path, ModelId("memory", "x"), *restrictions)
@@ -82,7 +87,7 @@ async def test_the_toolbox_decides_what_is_offered(desk: Desk, tmp_path: Path) -
     )
     llm = MemoryLLM()
     for task in (free, bound):
-        await LoopRunner(llm, toolbox).run(task, lambda event: None)
+        await LoopRunner(llm, Picky()).run(task, lambda event: None)
     assert [len(request.tools) for request in llm.requests[::2]] == [2, 1]
 
 
@@ -103,7 +108,7 @@ async def test_an_emit_that_raises_ends_the_run_before_the_next_tool(
     bench = Bench()
     llm = MemoryLLM([answer("x", *[use(1)] * calls), answer("y")])
     with pytest.raises(UpstreamError, match="no space"):
-        await LoopRunner(llm, lambda task: (bench.tool,)).run(task, emit)
+        await LoopRunner(llm, Box(bench.tool)).run(task, emit)
     assert bench.calls == []
 
 
@@ -116,7 +121,21 @@ async def test_files_and_readiness_are_the_models(task: AgentTask, tmp_path: Pat
             raise UpstreamError(f"not {model.name}")
 
     llm: LLM = Local()
-    runner = LoopRunner(llm, lambda task: ())
+    runner = LoopRunner(llm, Box())
     assert runner.files(task.model) == (tmp_path / "x",)
     with pytest.raises(UpstreamError, match="not x"):
         await runner.check_ready(task.model)
+
+
+async def test_readiness_tells_the_sandbox(task: AgentTask) -> None:
+    said = await LoopRunner(MemoryLLM(), Box(sandbox="a fence")).check_ready(task.model)
+    assert said == "AGL's own loop, a fence"
+
+
+async def test_a_toolbox_that_cannot_be_had_is_told_after_the_model(task: AgentTask) -> None:
+    class Empty(Box):
+        async def check_ready(self) -> str:
+            raise InputError("the sandbox is required")
+
+    with pytest.raises(InputError, match="sandbox is required"):
+        await LoopRunner(MemoryLLM(), Empty()).check_ready(task.model)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from agl.adapters.memory.llm import MemoryLLM, answer
 from agl.loop import Agent, Event, Outcome
 from agl.loop.events import ToolReturned
-from agl.ports.agents import AgentTool, ToolAnswer
+from agl.ports.agents import AgentTask, AgentTool, Kit, ToolAnswer, Toolbox
 from agl.ports.llm import LLMResponse, ToolResult, ToolUse
 
 
@@ -32,6 +33,20 @@ class Bench:
             return ToolAnswer("done" if self._act is None else await self._act(arguments))
         finally:
             self.at_work -= 1
+
+
+class Box(Toolbox):
+    """Holds what is given, for every task."""
+
+    def __init__(self, *tools: AgentTool, sandbox: str = "") -> None:
+        self._kit = Kit(tools, sandbox)
+
+    async def check_ready(self) -> str:
+        return self._kit.sandbox or "no sandbox"
+
+    @asynccontextmanager
+    async def opened(self, task: AgentTask) -> AsyncIterator[Kit]:
+        yield self._kit
 
 
 def use(number: int, **arguments: object) -> ToolUse:

@@ -284,11 +284,12 @@ def _agents(
     from agl.adapters.routing import RoutingRunner
 
     def looping(llm: LLM) -> AgentRunner:
-        from agl.adapters.worktools import worktools
+        from agl.adapters.worktools import WorkTools
         from agl.config.keys import without_keys
         from agl.loop.runner import LoopRunner
 
-        return LoopRunner(llm, worktools(processes, without_keys(environ, settings.models)))
+        inherited = without_keys(environ, settings.models)
+        return LoopRunner(llm, WorkTools(processes, inherited, settings.sandbox))
 
     def scripted() -> AgentRunner:
         from agl.adapters.scripted import ScriptedLLM

@@ -14,6 +14,7 @@ from agl.ports.agents import (
     AgentOutcome,
     AgentRunner,
     AgentTask,
+    Equipped,
     Said,
     Spent,
     Toolbox,
@@ -45,7 +46,7 @@ class LoopRunner(AgentRunner):
 
     async def check_ready(self, model: ModelId) -> str:
         await self._llm.check_ready(model)
-        return _PROGRAM
+        return f"{_PROGRAM}, {await self._toolbox.check_ready()}"
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         trouble: list[Exception] = []
@@ -61,16 +62,18 @@ class LoopRunner(AgentRunner):
                 raise trouble[0]
             return events.Approved()
 
-        agent = Agent(
-            _Patient(self._llm, task.wait),
-            model=task.model,
-            system=task.instructions,
-            tools=(*self._toolbox(task), *task.tools),
-            gate=gate,
-            follow_up=task.follow_up,
-            purpose=Purpose(task.step, "/".join(task.scope.path), task.nth, task.attempt),
-        )
-        outcome = await agent.run(task.prompt or _BEGIN, tell)
+        async with self._toolbox.opened(task) as kit:
+            emit(Equipped(_PROGRAM, kit.sandbox))
+            agent = Agent(
+                _Patient(self._llm, task.wait),
+                model=task.model,
+                system=task.instructions,
+                tools=(*kit.tools, *task.tools),
+                gate=gate,
+                follow_up=task.follow_up,
+                purpose=Purpose(task.step, "/".join(task.scope.path), task.nth, task.attempt),
+            )
+            outcome = await agent.run(task.prompt or _BEGIN, tell)
         if trouble:
             raise trouble[0]
         return AgentOutcome(outcome.text, outcome.model)

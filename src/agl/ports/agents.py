@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -156,5 +157,29 @@ class AgentRunner(ABC):
         """
 
 
-Toolbox = Callable[[AgentTask], tuple[AgentTool, ...]]
-"""Makes the tools with which AGL's own agents work in a task's tree, as its restrictions allow."""
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """What an agent of AGL's own works with. `sandbox` is that of `Equipped`."""
+
+    tools: tuple[AgentTool, ...]
+    sandbox: str = ""
+
+
+class Toolbox(ABC):
+    """Makes the tools with which AGL's own agents work in a task's tree."""
+
+    @abstractmethod
+    async def check_ready(self) -> str:
+        """In words, which sandbox there would be.
+
+        Raises:
+            InputError: one is required, and cannot be had.
+        """
+
+    @abstractmethod
+    def opened(self, task: AgentTask) -> AbstractAsyncContextManager[Kit]:
+        """The tools that the task's restrictions allow, to be used as long as this is open.
+
+        Raises:
+            InputError, UpstreamError.
+        """

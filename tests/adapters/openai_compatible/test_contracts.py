@@ -8,7 +8,7 @@ import pytest
 from agl.adapters.memory.clock import ManualClock
 from agl.adapters.openai_compatible import OpenAICompatibleLLM
 from agl.adapters.system import SystemProcesses
-from agl.adapters.worktools import worktools
+from agl.adapters.worktools import WorkTools
 from agl.loop.runner import LoopRunner
 from agl.ports.models import ModelId
 from agl.testing.contracts.agent_runner import FOREIGN_GIT, AgentAtWorkContract, RunnerOf
@@ -37,7 +37,7 @@ class TestOpenAICompatibleLLM(LLMContract):
 class TestOpenAICompatibleAgent(AgentAtWorkContract):
     @pytest.fixture
     def runner_of(self, llm_of: LLMOf, tmp_path: Path) -> RunnerOf:
-        tools = worktools(SystemProcesses(), {**os.environ, **FOREIGN_GIT})
+        tools = WorkTools(SystemProcesses(), {**os.environ, **FOREIGN_GIT})
 
         def made(turns: object) -> tuple[LoopRunner, ModelId]:
             assert isinstance(turns, list)

@@ -2,7 +2,7 @@ import os
 import stat
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agl.adapters.system import SystemProcesses
-from agl.adapters.worktools import worktools
+from agl.adapters.worktools import WorkTools
 from agl.ports.agents import AgentTask, AgentTool, ToolAnswer
 from agl.ports.models import ModelId, Restriction
 from agl.testing.contracts.agent_runner import Desk
 
 Tools = Mapping[str, AgentTool]
-TOOLBOX = worktools(SystemProcesses(grace_s=0.2), os.environ)
+TOOLBOX = WorkTools(SystemProcesses(grace_s=0.2), os.environ)
 
 
 @pytest.fixture
@@ -42,8 +42,9 @@ def task_in(tree: Path, *restrictions: Restriction) -> AgentTask:
 
 
 @pytest.fixture
-def tools(tree: Path) -> Tools:
-    return {tool.name: tool for tool in TOOLBOX(task_in(tree))}
+async def tools(tree: Path) -> AsyncIterator[Tools]:
+    async with TOOLBOX.opened(task_in(tree)) as kit:
+        yield {tool.name: tool for tool in kit.tools}
 
 
 async def use(tools: Tools, name: str, **arguments: object) -> str:
@@ -58,13 +59,14 @@ async def refusal(tools: Tools, name: str, **arguments: object) -> str:
     return answer.text
 
 
-def test_a_restriction_takes_tools_away(tree: Path) -> None:
-    def names(*restrictions: Restriction) -> list[str]:
-        return [tool.name for tool in TOOLBOX(task_in(tree, *restrictions))]
+async def test_a_restriction_takes_tools_away(tree: Path) -> None:
+    async def names(*restrictions: Restriction) -> list[str]:
+        async with TOOLBOX.opened(task_in(tree, *restrictions)) as kit:
+            return [tool.name for tool in kit.tools]
 
-    assert names() == ["read", "list", "search", "write", "edit", "shell"]
-    assert names(Restriction.NO_FILE_WRITES) == ["read", "list", "search", "shell"]
-    assert names(Restriction.NO_SHELL) == ["read", "list", "search", "write", "edit"]
+    assert await names() == ["read", "list", "search", "write", "edit", "shell"]
+    assert await names(Restriction.NO_FILE_WRITES) == ["read", "list", "search", "shell"]
+    assert await names(Restriction.NO_SHELL) == ["read", "list", "search", "write", "edit"]
 
 
 class TestArguments:
@@ -178,9 +180,10 @@ async def test_python_leaves_no_caches_unless_a_person_wants_them(
     tree: Path, theirs: dict[str, str], said: str
 ) -> None:
     environ = {"PATH": os.environ["PATH"], **theirs}
-    made = worktools(SystemProcesses(grace_s=0.2), environ)(task_in(tree))
-    shell = next(tool for tool in made if tool.name == "shell")
-    answer = await shell.handler({"command": 'echo "[$PYTHONDONTWRITEBYTECODE]"'})
+    toolbox = WorkTools(SystemProcesses(grace_s=0.2), environ)
+    async with toolbox.opened(task_in(tree)) as kit:
+        shell = next(tool for tool in kit.tools if tool.name == "shell")
+        answer = await shell.handler({"command": 'echo "[$PYTHONDONTWRITEBYTECODE]"'})
     assert answer.text == f"[{said}]"
 
 
@@ -225,10 +228,11 @@ class TestConfinement:
 
     async def test_a_tree_reached_through_a_link_works(self, tree: Path, tmp_path: Path) -> None:
         (tmp_path / "alias").symlink_to(tree)
-        tools = {tool.name: tool for tool in TOOLBOX(task_in(tmp_path / "alias"))}
-        assert await use(tools, "read", path="sub/a.txt") == "alpha\n"
-        (tree / ".git").unlink()
-        assert await use(tools, "search", pattern="alph", path="sub") == "sub/a.txt:1:alpha"
+        async with TOOLBOX.opened(task_in(tmp_path / "alias")) as kit:
+            tools = {tool.name: tool for tool in kit.tools}
+            assert await use(tools, "read", path="sub/a.txt") == "alpha\n"
+            (tree / ".git").unlink()
+            assert await use(tools, "search", pattern="alph", path="sub") == "sub/a.txt:1:alpha"
 
     async def test_a_pipe_is_not_waited_for(self, tools: Tools, tree: Path) -> None:
         os.mkfifo(tree / "pipe")

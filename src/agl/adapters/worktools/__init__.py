@@ -1,5 +1,5 @@
 """The tools with which AGL's own agents work in a tree."""
 
-from agl.adapters.worktools.toolbox import worktools
+from agl.adapters.worktools.toolbox import WorkTools
 
-__all__ = ["worktools"]
+__all__ = ["WorkTools"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agl.adapters.worktools.arguments import Arguments, Field, Refused, work_tool
 from agl.adapters.worktools.paths import inside
+from agl.adapters.worktools.sandbox import Enclosure
 from agl.ports.agents import AgentTask, AgentTool
 from agl.ports.processes import Command, Processes, Stream, without_git_location
 
@@ -23,7 +24,9 @@ _GREP = (
 _NO_MATCH = 1
 
 
-def search(task: AgentTask, processes: Processes, environ: Mapping[str, str]) -> AgentTool:
+def search(
+    task: AgentTask, processes: Processes, environ: Mapping[str, str], enclosure: Enclosure
+) -> AgentTool:
     async def act(arguments: Arguments) -> str:
         given, pattern = arguments.text("path"), arguments.text("pattern")
         if not pattern or "\0" in pattern or "\n" in pattern:
@@ -44,7 +47,7 @@ def search(task: AgentTask, processes: Processes, environ: Mapping[str, str]) ->
 
         done = await processes.run(
             Command(
-                argv=(*_GREP, "-e", pattern, "--", place),
+                argv=(*enclosure.prefix, *_GREP, "-e", pattern, "--", place),
                 cwd=Path(task.tree),
                 env=without_git_location(environ),
                 timeout_s=_TIMEOUT_S,

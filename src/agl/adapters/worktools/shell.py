@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import mkstemp
 
 from agl.adapters.worktools.arguments import Arguments, Field, Refused, work_tool
+from agl.adapters.worktools.sandbox import Enclosure
 from agl.ports.agents import AgentTask, AgentTool
 from agl.ports.processes import Command, Processes, Stream, without_git_location
 
@@ -17,7 +18,11 @@ _TIMEOUT_S = 120
 _MAX_TIMEOUT_S = 3_600
 
 
-def shell(task: AgentTask, processes: Processes, environ: Mapping[str, str]) -> AgentTool:
+def shell(
+    task: AgentTask, processes: Processes, environ: Mapping[str, str], enclosure: Enclosure
+) -> AgentTool:
+    env = {"PYTHONDONTWRITEBYTECODE": "1", **without_git_location(environ), **enclosure.env}
+
     async def act(arguments: Arguments) -> str:
         command, timeout_s = arguments.text("command"), arguments.number("timeout_s")
         if not command.strip() or "\0" in command:
@@ -25,9 +30,9 @@ def shell(task: AgentTask, processes: Processes, environ: Mapping[str, str]) -> 
         tail = _Tail()
         done = await processes.run(
             Command(
-                argv=("/bin/sh", "-c", command),
+                argv=(*enclosure.prefix, "/bin/sh", "-c", command),
                 cwd=task.tree,
-                env={"PYTHONDONTWRITEBYTECODE": "1", **without_git_location(environ)},
+                env=env,
                 timeout_s=timeout_s,
                 keep_bytes=0,
                 marker=task.marker,

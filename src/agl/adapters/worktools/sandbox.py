@@ -1,0 +1,138 @@
+"""What of the operating system confines an agent's children: bubblewrap, on Linux."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from agl.ports.agents import AgentTask
+from agl.ports.errors import InputError, UpstreamError
+from agl.ports.models import Restriction, SandboxMode
+from agl.ports.processes import Command, NotStarted, Processes
+from agl.ports.servers import one_line
+
+_ASKING: Final = frozenset(
+    {Restriction.NO_FILE_WRITES, Restriction.NO_NETWORK, Restriction.NO_VCS_WRITES}
+)
+_NAME: Final = "bubblewrap"
+_PROBE_S: Final = 10.0
+# bwrap(1). A user namespace for root too: without it whoever runs as the same user writes through
+# /proc/PID/root (proc(5)). None for processes: what is left behind is found by its environment.
+_CLOSED: Final = (
+    *("--unshare-user", "--cap-drop", "ALL", "--die-with-parent"),
+    *("--ro-bind", "/", "/", "--dev", "/dev"),
+)
+# There are the sockets of Docker, D-Bus and others that would do for a child what it cannot, and
+# on NixOS also the programs.
+_SERVICES: Final = Path("/run")
+_PROGRAMS: Final = "/run/current-system"
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """What to put before a command, and what to add to its environment. One without a name
+    confines nothing."""
+
+    prefix: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+
+
+class Sandbox:
+    """In it nothing can be written but the tree, less its `.git`, and a temporary folder; under
+    NO_FILE_WRITES not the tree either. Under NO_NETWORK nobody can be reached."""
+
+    def __init__(self, mode: SandboxMode, processes: Processes, environ: Mapping[str, str]) -> None:
+        self._mode = mode
+        self._processes = processes
+        self._environ = environ
+        self._bwrap = shutil.which("bwrap", path=environ.get("PATH", os.defpath)) or ""
+        self._lack: str | None = None
+
+    async def check_ready(self) -> str:
+        """In words, what there is.
+
+        Raises:
+            InputError: it is required, and cannot be had.
+        """
+        if self._mode == "off":
+            return "no sandbox"
+        if lack := await self._lacking():
+            return f"no sandbox, {lack}"
+        return _NAME if self._mode == "require" else f"{_NAME} where a restriction asks for it"
+
+    @asynccontextmanager
+    async def around(self, task: AgentTask) -> AsyncIterator[Enclosure]:
+        """The enclosure of a task; its temporary folder is there as long as this is open.
+
+        Raises:
+            InputError: it is required, and cannot be had.
+            UpstreamError: there is no room for the folder.
+        """
+        if not self._is_asked(task.restrictions) or await self._lacking():
+            yield Enclosure()
+            return
+        try:
+            temp = os.path.realpath(tempfile.mkdtemp(prefix="agl-"))
+        except OSError as error:
+            raise UpstreamError(f"no temporary folder can be made: {error}") from error
+        try:
+            prefix = _prefix(self._bwrap, os.path.realpath(task.tree), temp, task.restrictions)
+            yield Enclosure(prefix, {"TMPDIR": temp, "XDG_CACHE_HOME": f"{temp}/cache"}, _NAME)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, temp, ignore_errors=True)
+
+    def _is_asked(self, restrictions: frozenset[Restriction]) -> bool:
+        if self._mode == "auto":
+            return not _ASKING.isdisjoint(restrictions)
+        return self._mode == "require"
+
+    async def _lacking(self) -> str:
+        """Why there is none; empty when there is one, which has been tried once."""
+        if self._lack is None:
+            self._lack = await self._try()
+        if self._lack and self._mode == "require":
+            raise InputError(
+                f"the sandbox is required, and {self._lack}; `apt-get install bubblewrap`, let its"
+                " users have namespaces, or set sandbox to 'auto'"
+            )
+        return self._lack
+
+    async def _try(self) -> str:
+        if sys.platform != "linux":
+            return "AGL has one on Linux alone"
+        if not self._bwrap:
+            return "bwrap is not on PATH"
+        prefix = _prefix(self._bwrap, "/usr", "/usr", frozenset(Restriction))
+        try:
+            done = await self._processes.run(
+                Command((*prefix, "true"), Path("/"), self._environ, timeout_s=_PROBE_S)
+            )
+        except NotStarted as error:
+            return str(error)
+        if done.status == 0:
+            return ""
+        said = one_line(done.stderr.decode(errors="replace"))
+        return f"bwrap does not work here: {said or f'exit status {done.status}'}"
+
+
+def _prefix(
+    bwrap: str, tree: str, temp: str, restrictions: frozenset[Restriction]
+) -> tuple[str, ...]:
+    words = [bwrap, *_CLOSED]
+    if Restriction.NO_NETWORK in restrictions:
+        words.append("--unshare-net")
+        if _SERVICES.is_dir():
+            words += ["--tmpfs", str(_SERVICES), "--ro-bind-try", _PROGRAMS, _PROGRAMS]
+    git = os.path.join(tree, ".git")
+    words += ["--ro-bind" if Restriction.NO_FILE_WRITES in restrictions else "--bind", tree, tree]
+    words += ["--ro-bind-try", git, git, "--bind", temp, temp]
+    return (*words, "--chdir", tree, "--")

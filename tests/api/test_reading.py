@@ -153,12 +153,16 @@ async def test_what_killed_attempts_cost_counts(world: InMemory, ledger: Ledger)
     base = await world.services.history.resolve("HEAD")
     ledger.write_entry(Scope(world.services.project, LABEL), entry(world, 1, base, base))
     for attempt, tokens in (("attempt-1", 10), ("killed", 5)):
+        used = Usage(tokens, 0, 0, 0.1)
         ledger.write_spending(
-            Spending(attempt, "", "writer", 1, 1, "m", Usage(tokens, 0, 0, 0.1), NOW, NOW)
+            Spending(attempt, "", "writer", 1, 1, "m", used, NOW, NOW, "claude 9", "a fence")
         )
     details = await reading.run(world.services, LABEL)
     assert details.spent.input_tokens == 15
     assert details.spent_in_vain == Usage(5, 0, 0, 0.1)
+    told = [(one.id, one.recorded, one.usage.input_tokens) for one in details.attempts]
+    assert told == [("attempt-1", True, 10), ("killed", False, 5)]
+    assert {(one.program, one.sandbox) for one in details.attempts} == {("claude 9", "a fence")}
 
 
 async def test_the_steps_at_work_are_those_the_log_saw_begin(

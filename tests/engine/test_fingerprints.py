@@ -473,7 +473,7 @@ VALUES: dict[type, st.SearchStrategy[Any]] = {
         some,
     ),
     Spending: st.builds(
-        Spending, texts, texts, texts, counts, counts, texts, usages, moments, moments
+        Spending, texts, texts, texts, counts, counts, texts, usages, moments, moments, texts, texts
     ),
 }
 documents = pytest.mark.parametrize("kind", list(CODECS), ids=lambda kind: kind.__name__)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from agl.ports.event_log import EventLog
-    from agl.ports.ledger import Entry
+    from agl.ports.ledger import Entry, Spending
     from agl.ports.workspace import KeptItem
     from agl.sdk._engine.chain import Chain
     from agl.sdk._engine.services import Services
@@ -71,6 +71,25 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of a step, dead ones too. `nth`: which step of that name in its namespace.
+    `recorded`: an entry holds what came of it. `program`: what the agent worked with; `sandbox`:
+    what confined its shell, empty: nothing did."""
+
+    id: str
+    namespace: str
+    step: str
+    nth: int
+    model: str
+    program: str
+    sandbox: str
+    usage: Usage
+    started: datetime
+    updated: datetime
+    recorded: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """A child of a run, by its `namespace` as `a/b`. `state`: `landed`, `nothing` (it has no commit
     of its own), `held` (its landing waits in its parent's tree), or `not_landed`."""
@@ -105,6 +124,7 @@ class Details:
     lines: tuple[Line, ...]
     children: tuple[Part, ...]
     at_work: tuple[str, ...]
+    attempts: tuple[Attempt, ...]
     spent: Usage
     spent_in_vain: Usage
     kept: tuple[KeptItem, ...]
@@ -180,6 +200,10 @@ async def run(services: Services, label: Label) -> Details:
         lines=_lines(chains[scope], asked),
         children=children,
         at_work=_at_work(services.log, scope) if summary.state == "running" else (),
+        attempts=tuple(
+            _attempt(one, one.attempt in recorded)
+            for one in sorted(spendings, key=lambda one: (one.started, one.attempt))
+        ),
         spent=_total(one.usage for one in spendings),
         spent_in_vain=_total(one.usage for one in spendings if one.attempt not in recorded),
         kept=await services.kept.items(label),
@@ -324,6 +348,22 @@ def _line(entry: Entry, live: set[int], asked: Mapping[str, str]) -> Line:
         copy_of=entry.copy_of,
         cut_from=entry.cut_from,
         value=entry.value,
+    )
+
+
+def _attempt(spending: Spending, recorded: bool) -> Attempt:
+    return Attempt(
+        id=spending.attempt,
+        namespace=spending.namespace,
+        step=spending.step,
+        nth=spending.nth,
+        model=spending.model,
+        program=spending.program,
+        sandbox=spending.sandbox,
+        usage=spending.usage,
+        started=spending.started,
+        updated=spending.updated,
+        recorded=recorded,
     )
 
 

@@ -64,6 +64,7 @@ def _text(run: Details) -> str:
         ("tree", "" if run.tree is None else str(run.tree)),
         ("base", f"{run.base_ref} at {short(run.base)}"),
         ("at work", ", ".join(run.at_work)),
+        *(("agent", line) for line in _equipment(run)),
         ("spent", spent(run.spent)),
         ("of that", _in_vain(run)),
         *(("open", question) for question in summary.questions),
@@ -104,6 +105,16 @@ def _newest_builds(lines: Sequence[Line]) -> list[Line]:
 
 def _params(run: Details) -> list[tuple[str, str]]:
     return [(name, given(value)) for name, value in run.params.items()]
+
+
+def _equipment(run: Details) -> list[str]:
+    """Each program that was at work, and what confined its shell."""
+    found = {(one.program, one.sandbox): None for one in run.attempts if one.program}
+    return [f"{program}, {_confined(sandbox)}" for program, sandbox in found]
+
+
+def _confined(sandbox: str) -> str:
+    return f"its shell in {sandbox}" if sandbox else "no sandbox"
 
 
 def _in_vain(run: Details) -> str:

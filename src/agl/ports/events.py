@@ -34,6 +34,7 @@ KINDS = {
     "step_failed": "an agent or its ending failed; details: error",
     "waiting": "a provider cannot answer now, and is waited for; details: why, seconds, until",
     "step_stopped": "an agent was stopped, by a signal or because a step beside it failed",
+    "agent_equipped": "what an agent works with; details: program, sandbox (empty: none)",
     "agent_acted": "one line on what the agent is doing; details: activity",
     "agent_said": "text of the agent; details: text",
     "verify_started": "the build was started",
@@ -93,6 +94,8 @@ def _what_happened(kind: str, about: str, details: _Details) -> str:
             return f"{about}: waiting until {details.text('until')}: {details.text('why')}"
         case "step_failed":
             return f"{about}: failed{details.text('error', ': {}')}"
+        case "agent_equipped":
+            return f"{about}: with {details.text('program')}{details.text('sandbox', ', in {}')}"
         case "agent_acted":
             return f"{about}: {details.text('activity')}"
         case "agent_said":

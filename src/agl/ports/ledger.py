@@ -115,7 +115,8 @@ class Outcome:
 @dataclass(frozen=True, slots=True)
 class Spending:
     """What one attempt of a step used so far, so that a killed attempt still counts. `nth`: which
-    step of that name in its scope. `begun`: the scope's next number when it began."""
+    step of that name in its scope. `begun`: the scope's next number when it began. `program`: what
+    the agent worked with, `sandbox`: what confined its shell, as it said; empty until it did."""
 
     attempt: str
     namespace: str
@@ -126,6 +127,8 @@ class Spending:
     usage: Usage
     started: datetime
     updated: datetime
+    program: str = ""
+    sandbox: str = ""
 
 
 def runs_folder(project: ProjectName) -> Address:

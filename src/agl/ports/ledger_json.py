@@ -168,6 +168,8 @@ def spending_to_json(spending: Spending) -> Document:
         "usage": usage_to_json(spending.usage),
         "started": text_of(spending.started),
         "updated": text_of(spending.updated),
+        "program": spending.program,
+        "sandbox": spending.sandbox,
     }
 
 
@@ -183,6 +185,8 @@ def spending_from_json(document: Document, where: str) -> Spending:
         usage=read.usage("usage"),
         started=read.moment("started"),
         updated=read.moment("updated"),
+        program=read.text("program"),
+        sandbox=read.text("sandbox"),
     )
 
 

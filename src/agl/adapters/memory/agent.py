@@ -11,6 +11,7 @@ from agl.ports.agents import (
     AgentOutcome,
     AgentRunner,
     AgentTask,
+    Equipped,
     Said,
     Spent,
 )
@@ -50,6 +51,7 @@ class MemoryAgent(AgentRunner):
         keys = script_keys(task.step, "/".join(task.scope.path), task.nth)
         self.ran.append(keys[0])
         self.tasks.append(task)
+        emit(Equipped("a fake"))
         play = self._play_for(keys)
         if not callable(play):
             said = await self._turns(task, (play,) if isinstance(play, Play) else play, emit)

@@ -51,6 +51,7 @@ class Attempt:
         self._report = Report(call.role.reporting)
         self._started = self._run.services.clock.now()
         self._usage = Usage()
+        self._equipped = Equipped("")
         self._written: Entry | None = None
         self._merged: str | None = None
         self._conflict = Conflict(())
@@ -273,8 +274,10 @@ class Attempt:
                 self._scope.activity = activity
                 self._emit("agent_acted", activity=activity)
             case Equipped(program, sandbox):
+                self._equipped = event
                 self._scope.activity = program
                 self._emit("agent_equipped", program=program, sandbox=sandbox)
+                self._write_spending()
             case Spent(usage):
                 self._usage += usage
                 self._write_spending()
@@ -293,6 +296,8 @@ class Attempt:
             usage=self._usage,
             started=self._started,
             updated=self._run.services.clock.now(),
+            program=self._equipped.program,
+            sandbox=self._equipped.sandbox,
         )
         self._run.spendings[self._id] = spending
         self._run.ledger.write_spending(spending)

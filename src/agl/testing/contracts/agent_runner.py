@@ -20,6 +20,7 @@ from agl.ports.agents import (
     AgentRunner,
     AgentTask,
     AgentTool,
+    Equipped,
     Said,
     Spent,
     ToolAnswer,
@@ -125,7 +126,7 @@ class AgentRunnerContract:
 
     async def test_a_ready_model_is_not_refused(self, runner_of: RunnerOf) -> None:
         runner, model = runner_of([])
-        await runner.check_ready(model)
+        assert await runner.check_ready(model)
         assert runner.capabilities(model) == runner.capabilities(model)
         assert all(file.is_file() for file in runner.files(model))
 
@@ -136,6 +137,14 @@ class AgentRunnerContract:
             runner_of, [call("write", path="new/a.txt", content="a\n"), {"text": "x"}], tree, desk
         )
         assert (tree / "new/a.txt").read_bytes() == b"a\n"
+
+    async def test_it_first_tells_what_it_works_with(
+        self, runner_of: RunnerOf, tree: Path, desk: Desk
+    ) -> None:
+        _, events = await _ran(runner_of, [{"text": "x"}], tree, desk)
+        assert isinstance(events[0], Equipped)
+        assert events[0].program
+        assert sum(isinstance(event, Equipped) for event in events) == 1
 
     async def test_what_it_says_comes_up_and_is_its_outcome(
         self, runner_of: RunnerOf, tree: Path, desk: Desk

@@ -46,6 +46,7 @@ KINDS = {
     "landed_nothing": "the parent had all that the child has; details: head",
     "landing_conflicted": "the landing waits for its conflicts to be resolved; details: paths",
     "landing_refused": "the landing waits, the build failed on it; details: status, note",
+    "landing_released": "the landing that waited gave way to another, what was typed is kept",
     "landing_aborted": "the landing was given up; details: head",
     "landing_replayed": "a recorded state of a landing was served; details: result",
     "asked": "a question was put to the person",
@@ -118,6 +119,8 @@ def _what_happened(kind: str, about: str, details: _Details) -> str:
             return f"landing {about}: conflict in {details.text('paths')}"
         case "landing_refused":
             return f"landing {about}: the build failed{details.text('status', ' with status {}')}"
+        case "landing_released":
+            return f"landing {about}: gave way to another; what was in its tree is kept"
         case "landing_aborted":
             return f"landing {about}: given up"
         case "landing_replayed":

@@ -34,6 +34,15 @@ def test_a_step_at_work_is_known_with_model_activity_and_time(board: Board) -> N
     assert (root.stand, root.elapsed_s(NOW)) == (Stand.WORKING, 94)
 
 
+def test_what_it_works_with_and_waits_for_stands_there(board: Board) -> None:
+    started = at(1, "step_started", about="fix", model="claude_code:opus")
+    root = heard(board, started, at(2, "agent_equipped", about="fix", program="claude 9.1"))
+    assert root.work is not None
+    assert root.work.activity == "claude 9.1"
+    heard(board, at(3, "waiting", about="fix", why="busy", until="12:04:05"))
+    assert root.work.activity == "waits until 12:04:05"
+
+
 def test_a_workflow_of_a_file_is_named_without_its_folders(board: Board) -> None:
     assert heard(board, at(0, "run_started", workflow="/a/b/flow.py:one")).name == "flow.py:one"
 
@@ -76,6 +85,7 @@ def test_a_build_and_a_question_show(board: Board) -> None:
         ("landed", Stand.LANDED, True),
         ("landed_nothing", Stand.NOTHING, True),
         ("landing_aborted", Stand.ABORTED, True),
+        ("landing_released", Stand.RELEASED, False),
     ],
 )
 def test_a_landing_is_told_of_the_parent_about_the_child(

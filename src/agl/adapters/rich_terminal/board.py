@@ -24,6 +24,7 @@ class Stand(Enum):
     LANDING = "landing"
     CONFLICTED = "conflict"
     REFUSED = "build red"
+    RELEASED = "gave way"
     LANDED = "landed"
     NOTHING = "nothing to land"
     ABORTED = "given up"
@@ -35,6 +36,7 @@ _LANDINGS = {
     "landing_started": Stand.LANDING,
     "landing_conflicted": Stand.CONFLICTED,
     "landing_refused": Stand.REFUSED,
+    "landing_released": Stand.RELEASED,
     "landed": Stand.LANDED,
     "landed_nothing": Stand.NOTHING,
     "landing_aborted": Stand.ABORTED,
@@ -44,6 +46,7 @@ _REPLAYED = {
     "nothing": Stand.NOTHING,
     "conflicted": Stand.CONFLICTED,
     "refused": Stand.REFUSED,
+    "released": Stand.RELEASED,
     "aborted": Stand.ABORTED,
 }
 
@@ -127,6 +130,10 @@ class Board:
                     scope.outcome = Stand.IDLE
             case "agent_acted" if scope.work is not None:
                 scope.work.activity = _word(details, "activity")
+            case "agent_equipped" if scope.work is not None:
+                scope.work.activity = _word(details, "program")
+            case "waiting" if scope.work is not None:
+                scope.work.activity = f"waits until {_word(details, 'until')}"
             case "step_finished":
                 self._finish(scope, _with_time(about, details))
                 scope.usage += _usage(details)

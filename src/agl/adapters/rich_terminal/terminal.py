@@ -31,9 +31,11 @@ _REDRAW_ABOVE_A_QUESTION_S = 1.0
 _LOOK_AGAIN_S = 1.0
 _MAX_CHARS = 240
 # The question is drawn; how the run ended is what the command answers.
-_NEVER_SAID = frozenset({"agent_acted", "agent_said", "asked", "run_ended"})
+_NEVER_SAID = frozenset({"agent_acted", "agent_equipped", "agent_said", "asked", "run_ended"})
 _SAID = {
     "warned": Tone.BUSY,
+    "waiting": Tone.BUSY,
+    "landing_released": Tone.BUSY,
     "kept": Tone.PLAIN,
     "survivors_ended": Tone.PLAIN,
     "source_changed": Tone.PLAIN,

@@ -200,8 +200,7 @@ class LandingAtWork:
         """Gives way to another landing; the next `retry` begins again."""
         self._hold = None
         self._write(Stage(State.RELEASED, self.last.child, self._entry.head_before))
-        text = f"the landing of {self._name!r} gave way to another; what was in its tree is kept"
-        self._run.emit("warned", self._parent.scope, self._name, text=text)
+        self._run.emit("landing_released", self._parent.scope, self._name)
 
     def _settle(self) -> None:
         self._parent.lease.settle(self._hold)

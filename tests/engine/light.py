@@ -309,7 +309,7 @@ class LightIntegrator(Integrator):
             if here.is_clean:
                 return Merged(repo.head(here))
             await self.hold(tree, start, other, repo.head(here))
-        elif not await self.is_held(tree, start, other):
+        elif not self._is_in_merge(here, start, other):
             return await self.merge(tree, start, other, message, keeping)
         return _conflict(here) if here.unresolved else await self._merged(tree)
 
@@ -326,11 +326,6 @@ class LightIntegrator(Integrator):
             repo.branches[here.branch] = start
             here.merging, here.dirty = other, (*typed, *here.dirty)
 
-    async def is_held(self, tree: Workspace, start: str, other: str) -> bool:
-        here = self._of(tree)
-        held = (self._repo.head(here), here.merging) == (start, other)
-        return here.attached and (held or self._is_merge(here, start, other))
-
     async def _merged(self, tree: Workspace) -> Merged:
         await self._process.pause()
         self._process.burn()
@@ -340,6 +335,9 @@ class LightIntegrator(Integrator):
 
     def _of(self, tree: Workspace) -> LightTree:
         return self._repo.trees[tree.scope.tree]
+
+    def _is_in_merge(self, tree: LightTree, start: str, other: str) -> bool:
+        return tree.attached and (self._repo.head(tree), tree.merging) == (start, other)
 
     def _is_merge(self, tree: LightTree, start: str, other: str) -> bool:
         parents = self._repo.commits[self._repo.head(tree)].parents

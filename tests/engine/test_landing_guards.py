@@ -134,8 +134,12 @@ def test_a_hold_of_an_earlier_process_does_not_stop_its_own_child(tmp_path: Path
         if len(lives) > 1:
             await b.step(writer("mend"), commit="Mend", merging=run)
 
-        async def busy() -> bool:
+        async def wait() -> bool:
             return await landed.wait()
+
+        async def busy() -> None:
+            done: bool = await run.record("busy", wait)
+            assert done
 
         async def land() -> None:
             async with asyncio.timeout(5):
@@ -147,7 +151,7 @@ def test_a_hold_of_an_earlier_process_does_not_stop_its_own_child(tmp_path: Path
         async with asyncio.TaskGroup() as group:
             group.create_task(land())
             if len(lives) > 1:
-                group.create_task(run.record("busy", busy))
+                group.create_task(busy())
 
     h = made(tmp_path, agent={**CLASH, "mend": writes(same="both")}, files=BOTH)
     assert h.run(of(body)).exit_code == 6

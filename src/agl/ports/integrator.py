@@ -112,7 +112,3 @@ class Integrator(ABC):
     async def hold(self, tree: Workspace, start: str, other: str, merged: str) -> None:
         """Turns the merge commit that the tree is at back into a hold: the branch is at `start`
         again, the files stay. A tree that is not at `merged` is left as it is."""
-
-    @abstractmethod
-    async def is_held(self, tree: Workspace, start: str, other: str) -> bool:
-        """Whether the tree is in a hold of just these two, or at their merge commit."""

@@ -310,7 +310,7 @@ async def test_a_tree_of_another_kind_is_our_bug(repo: GitTrees, tmp_path: Path)
     memory = memory_trees(tmp_path / "memory")
     tree = await memory.provider.open(SCOPE, memory.base)
     with pytest.raises(InternalError):
-        await repo.integrator.is_held(tree, repo.base, repo.base)
+        await repo.integrator.unresolved(tree, Conflict(()))
 
 
 # what a kill leaves
@@ -333,7 +333,6 @@ async def test_a_git_killed_inside_a_merge_loses_nothing(repo: GitTrees, where: 
         await two.merge()
     repo.git("config", "--unset", where)
     two.tree = await repo.another_provider().open(SCOPE, repo.base)
-    assert not await two.is_held()
     conflict = await two.conflict()
     assert [one.path for one in conflict.paths] == ["calc.py"]
     writes("calc.py", b"both")(two.tree.path)
@@ -352,7 +351,6 @@ async def test_a_merge_killed_before_it_said_so_is_made_again(repo: GitTrees) ->
         (place / name).unlink()
     (place / "index.lock").touch()
     (heads(repo) / "agl" / "fix.lock").touch()
-    assert not await two.is_held()
     await two.assert_rests_at_a_merge(await two.merged(), SUM)
 
 
@@ -378,7 +376,6 @@ async def test_a_hold_that_was_half_made_is_finished(repo: GitTrees) -> None:
     (git_dir(repo, two.tree.path) / "MERGE_HEAD").write_text(two.other + "\n")
     for lock in (git_dir(repo, two.tree.path) / "HEAD.lock", heads(repo) / "agl" / "fix.lock"):
         lock.touch()
-    assert await two.is_held()
     await repo.integrator.hold(two.tree, two.start, two.other, head)
     await two.assert_held()
 
@@ -394,7 +391,6 @@ async def test_a_restore_that_was_killed_resolves_nothing(repo: GitTrees) -> Non
     two = await conflicting(repo)
     conflict = await two.conflict()
     repo.git("add", "--all", cwd=two.tree.path)
-    assert await two.is_held()
     assert await two.conclude(conflict) == conflict
 
 
@@ -690,9 +686,6 @@ async def test_a_landing_costs_few_processes(tmp_path: Path) -> None:
     assert len(processes.started) - before == 3
     assert len(processes.started) <= 14, "a child's tree, its step's commit, its landing"
     processes.started.clear()
-    assert await repo.integrator.is_held(tree, repo.base, other)
-    assert len(processes.started) == 1, "is it held"
-    processes.started.clear()
     nothing = await repo.integrator.merge(tree, merged.head, other, "land", KEEPING)
     assert nothing == NothingToMerge()
     assert len(processes.started) == 3, "nothing to merge"
@@ -707,8 +700,6 @@ async def test_a_conflict_costs_few_processes(tmp_path: Path) -> None:
     assert [one.kind for one in conflict.paths] == [BOTH_CHANGED]
     assert len(processes.started) == 4, "the merge"
     processes.started.clear()
-    assert await two.is_held()
-    assert len(processes.started) == 0, "is it held"
     await repo.integrator.unresolved(two.tree, conflict)
     assert len(processes.started) == 1, "what is open"
     writes("calc.py", b"both")(two.tree.path)

@@ -259,7 +259,8 @@ class NothingLost(RuleBasedStateMachine):
                 self._assert_rests_at(outcome.head)
             case Conflict():
                 self.landing = Landing(start, other, outcome)
-                assert asyncio.run(self.repo.integrator.is_held(self.tree, start, other))
+                state = asyncio.run(self.tree.state())
+                assert (state.head, state.attached, state.clean) == (start, True, False)
                 self._assert_all_can_be_found(ended=True)
             case _:
                 assert outcome == NothingToMerge()

@@ -119,12 +119,6 @@ class GitIntegrator(Integrator):
         async with self._turn(own):
             await self._hold(own, start, other, merged)
 
-    async def is_held(self, tree: Workspace, start: str, other: str) -> bool:
-        own = _own(tree)
-        if await self._is_in_merge(own, start, other):
-            return True
-        return await self._merge_commit(own, start, other) is not None
-
     def _turn(self, tree: GitWorkspace) -> AbstractAsyncContextManager[None]:
         return self._turns.take(tree.git_dir.name, f"merging in {str(tree.path)!r}")
 

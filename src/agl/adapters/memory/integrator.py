@@ -19,7 +19,7 @@ from agl.ports.integrator import (
     Merged,
     NothingToMerge,
 )
-from agl.ports.workspace import Keeping, Workspace
+from agl.ports.workspace import Keeping, TreeState, Workspace
 
 _MARKER = re.compile(rb"^(<{7,}|>{7,})( |\r?$)", re.MULTILINE)
 
@@ -78,7 +78,7 @@ class MemoryIntegrator(Integrator):
                     await tree.restore(state.head, keeping)
                 return Merged(state.head)
             await self.hold(tree, start, other, state.head)
-        elif not await self.is_held(tree, start, other):
+        elif not self._is_in_merge(tree, state, start, other):
             return await self.merge(tree, start, other, message, keeping)
         still = await self.unresolved(tree, conflict)
         if still.paths:
@@ -98,10 +98,10 @@ class MemoryIntegrator(Integrator):
         if state.attached and state.head == merged:
             self._repository.hold(tree.path, start, other)
 
-    async def is_held(self, tree: Workspace, start: str, other: str) -> bool:
-        state, merging = await tree.state(), self._repository.merging(tree.path)
-        held = merging is not None and (state.head, merging.other) == (start, other)
-        return state.attached and (held or self._is_merge(state.head, start, other))
+    def _is_in_merge(self, tree: Workspace, state: TreeState, start: str, other: str) -> bool:
+        merging = self._repository.merging(tree.path)
+        at_start = state.attached and state.head == start
+        return at_start and merging is not None and merging.other == other
 
     def _is_merge(self, commit: str, start: str, other: str) -> bool:
         return self._repository.commits[commit].parents == (start, other)

@@ -153,16 +153,17 @@ class Parted:
             self.tree, self.start, self.other, "land left", conflict, KEEPING
         )
 
-    async def is_held(self) -> bool:
-        return await self.repo.integrator.is_held(self.tree, self.start, self.other)
+    async def assert_holds_both(self, head: str) -> None:
+        assert head not in (self.start, self.other)
+        for one in (self.start, self.other):
+            assert await self.repo.history.is_ancestor(one, head)
 
     async def assert_rests_at_a_merge(self, head: str, files: dict[str, bytes]) -> None:
         """On its branch, clean, at a merge commit of the two that holds these files."""
         state = await self.tree.state()
         assert (state.head, state.attached, state.clean) == (head, True, True)
         assert await self.repo.history.tip(self.tree.scope.branch) == head
-        assert head not in (self.start, self.other)
-        assert await self.is_held()
+        await self.assert_holds_both(head)
         assert await self.repo.history.files(head) == files
         assert files_below(self.tree.path) == files
 
@@ -170,7 +171,6 @@ class Parted:
         state = await self.tree.state()
         assert (state.head, state.attached, state.clean) == (self.start, True, False)
         assert await self.repo.history.tip(self.tree.scope.branch) == self.start
-        assert await self.is_held()
 
 
 async def parted(repo: TreesUnderTest, here: Change, there: Change) -> Parted:
@@ -215,8 +215,7 @@ class IntegratorContract:
     ) -> None:
         two = await parted(repo, here, there)
         head = await two.merged()
-        assert head not in (two.start, two.other)
-        assert await two.is_held()
+        await two.assert_holds_both(head)
         assert (await two.tree.state()).clean
         assert files_below(two.tree.path) == await repo.history.files(head)
 
@@ -396,7 +395,6 @@ class IntegratorContract:
         repo.reset_in(child.path, repo.base)
         writes("there", THERE)(child.path)
         two.other = repo.commit_in(child.path, "there")
-        assert not await two.is_held()
         head = await two.merged()
         files = BASE_FILES | {"calc.py": HERE, "there": THERE}
         await two.assert_rests_at_a_merge(head, files)
@@ -410,7 +408,6 @@ class IntegratorContract:
         await two.tree.restore(two.start, KEEPING)
         state = await two.tree.state()
         assert (state.head, state.attached, state.clean) == (two.start, True, True)
-        assert not await two.is_held()
         assert b"typed" in await kept_contents(repo)
 
     async def test_what_came_in_can_be_found_after_a_restore(self, repo: TreesUnderTest) -> None:
@@ -546,7 +543,6 @@ class IntegratorContract:
         conflict = await two.conflict()
         writes("calc.py", b"both")(two.tree.path)
         head = repo.commit_in(two.tree.path, "by hand")
-        assert await two.is_held()
         assert await two.conclude(conflict) == Merged(head)
         await two.assert_rests_at_a_merge(head, BASE_FILES | {"calc.py": b"both"})
 
@@ -609,28 +605,24 @@ class IntegratorContract:
         await repo.integrator.hold(two.tree, two.start, two.other, head)
         state = await two.tree.state()
         assert (state.head, state.clean) == (tip, True)
-        assert not await two.is_held()
 
     async def test_a_detached_tree_is_not_held(self, repo: TreesUnderTest) -> None:
         two = await _apart(repo)
         head = await two.merged()
         repo.detach_in(two.tree.path)
-        assert not await two.is_held()
         await repo.integrator.hold(two.tree, two.start, two.other, head)
         assert (await two.tree.state()).head == head
         merged = await two.conclude(Conflict(()))
         assert isinstance(merged, Merged)
         await two.assert_rests_at_a_merge(merged.head, SUM)
 
-    async def test_a_merge_from_elsewhere_is_not_held(self, repo: TreesUnderTest) -> None:
+    async def test_a_merge_of_others_is_not_taken(self, repo: TreesUnderTest) -> None:
         two = await _apart(repo)
-        await two.merged()
-        assert not await repo.integrator.is_held(two.tree, repo.base, two.other)
-        assert not await repo.integrator.is_held(two.tree, two.start, repo.base)
-
-    async def test_a_tree_at_its_start_is_not_held(self, repo: TreesUnderTest) -> None:
-        two = await _apart(repo)
-        assert not await two.is_held()
+        head, two.start = await two.merged(), repo.base
+        merged = await two.conclude(Conflict(()))
+        assert isinstance(merged, Merged)
+        assert merged.head != head
+        await two.assert_rests_at_a_merge(merged.head, BASE_FILES | {"there": THERE})
 
     # begin
 
@@ -680,7 +672,6 @@ class IntegratorContract:
         with pytest.raises(StateError, match="has changes"):
             await repo.integrator.begin(two.tree, two.other, KEEPING)
         assert (two.tree.path / "more").read_bytes() == b"more"
-        assert not await two.is_held()
 
     async def test_an_ignored_file_is_kept_before_a_merge_begins(
         self, repo: TreesUnderTest
@@ -700,7 +691,7 @@ class IntegratorContract:
         conflict = await two.conflict()
         repo.integrator = repo.another_integrator()
         two.tree = await repo.another_provider().open(SCOPE, repo.base)
-        assert await two.is_held()
+        await two.assert_held()
         assert await repo.integrator.unresolved(two.tree, conflict) == conflict
         writes("calc.py", b"both")(two.tree.path)
         assert isinstance(await two.conclude(conflict), Merged)
@@ -710,12 +701,11 @@ class IntegratorContract:
         [
             lambda two: two.merge(),
             lambda two: two.conclude(Conflict(())),
-            lambda two: two.is_held(),
             lambda two: two.repo.integrator.begin(two.tree, two.other, KEEPING),
             lambda two: two.repo.integrator.unresolved(two.tree, Conflict(())),
             lambda two: two.repo.integrator.hold(two.tree, two.start, two.other, two.start),
         ],
-        ids=["merge", "conclude", "is_held", "begin", "unresolved", "hold"],
+        ids=["merge", "conclude", "begin", "unresolved", "hold"],
     )
     async def test_a_tree_that_is_gone_is_told(
         self, repo: TreesUnderTest, call: Callable[[Parted], Awaitable[object]]

@@ -121,7 +121,9 @@ class _Stage:
         self.repository = folder / "calc"
         self.home = folder / "home"
         own = {name: value for name, value in environ.items() if not name.startswith("AGL_")}
-        self._environ = {**without_git_location(own), "AGL_HOME": str(self.home)}
+        # Its agents leave their words outside of the tree, and one of them ends AGL.
+        settings = {"AGL_HOME": str(self.home), "AGL_SANDBOX": "off"}
+        self._environ = {**without_git_location(own), **settings}
         self._processes = processes
         self._tell = tell
 

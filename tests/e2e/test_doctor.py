@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from e2e.world import Ended, World
+from e2e.world import Ended, World, script
+
+PROGRAMS = ("claude_code", "codex")
 
 
 def found(done: Ended) -> dict[str, bool]:
     checks = done.json["checks"]
     assert isinstance(checks, list)
-    return {check["name"]: check["ok"] for check in checks}
+    return {check["name"]: check["ok"] for check in checks if check["name"] not in PROGRAMS}
 
 
 def test_where_nothing_is_missing_it_says_so(world: World) -> None:
@@ -48,7 +50,8 @@ def test_no_problem_hides_another(bare_world: World) -> None:
     for name in [name for name in bare_world.env if "COMMITTER" in name or "AUTHOR" in name]:
         del bare_world.env[name]
     said = bare_world.agl("doctor")
-    assert [line.split()[:2] for line in said.out.splitlines()] == [
+    lines = [line.split()[:2] for line in said.out.splitlines()]
+    assert [line for line in lines if line[1] not in PROGRAMS] == [
         ["ok", "Python"],
         ["ok", "home"],
         ["no", "git"],
@@ -92,7 +95,38 @@ def test_a_build_that_is_not_there_is_doubted(world: World, build: str, missing:
     assert world.agl("init", "--build", build).status == 0
     done = world.agl("doctor")
     assert done.status == 0, done.out
-    doubts = [line for line in done.out.splitlines() if line.startswith("?")]
+    lines = done.out.splitlines()
+    doubts = [line for line in lines if line[0] == "?" and line.split()[1] not in PROGRAMS]
     how = "`agl init --build CMD` changes it"
-    said = f"?   build    a shell finds no {missing!r} in {str(world.repo)!r}; {how}"
+    said = f"?   build       a shell finds no {missing!r} in {str(world.repo)!r}; {how}"
     assert doubts == ([said] if missing else [])
+
+
+def test_a_model_is_asked_for_one_turn(world: World) -> None:
+    (world.folder / "calls.json").write_text(script({}))
+    (world.folder / "says.json").write_text(script({"doctor": [{"text": "hello"}]}))
+    calls, says = (f"scripted:{world.folder}/{name}.json" for name in ("calls", "says"))
+    done = world.agl("doctor", "--models", calls)
+    assert done.status == 0, done.out
+    assert "called its tool in" in done.out
+    done = world.agl("doctor", "--json", "--models", calls, says, "none:such")
+    assert done.status == 6
+    told = {check["name"]: check for check in done.json["checks"]}  # type: ignore[attr-defined]
+    assert [told[name]["ok"] for name in (calls, says, "none:such")] == [True, False, False]
+    assert "did not call its tool" in told[says]["said"]
+    assert "no backend" in told["none:such"]["said"]
+
+
+def test_without_models_nothing_is_paid_for(world: World) -> None:
+    """A vendor's program is named, or what brings it."""
+    done = world.agl("doctor", "--json")
+    told = {check["name"]: check for check in done.json["checks"]}  # type: ignore[attr-defined]
+    for name in PROGRAMS:
+        assert told[name]["ok"]
+        assert name.partition("_")[0] in told[name]["said"]
+
+
+def test_a_model_that_is_not_spelled_so_is_refused(world: World) -> None:
+    done = world.agl("doctor", "--models", "opus")
+    assert done.status == 2
+    assert "provider:name" in done.err

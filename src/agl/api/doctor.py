@@ -6,14 +6,16 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from agl.api import projects
+from agl.api import models, projects
 from agl.config import container
 from agl.config.settings import resolve
 from agl.ports.errors import AglError, leaves
+from agl.ports.models import ModelId
 from agl.ports.processes import Command
 
 
@@ -28,9 +30,12 @@ class Check:
     doubtful: bool = False
 
 
-async def doctor(environ: Mapping[str, str], home: str | None, here: Path) -> tuple[Check, ...]:
+async def doctor(
+    environ: Mapping[str, str], home: str | None, here: Path, asked: Sequence[ModelId] = ()
+) -> tuple[Check, ...]:
     """Looks at all that a run needs here, and goes on after what is missing; what several looks
-    meet is said by the first. Makes nothing that stays."""
+    meet is said by the first. Each model that is `asked` does one turn, which is paid for. Makes
+    nothing that stays."""
 
     async def settings() -> str:
         found = resolve(environ, home)
@@ -69,12 +74,26 @@ async def doctor(environ: Mapping[str, str], home: str | None, here: Path) -> tu
         "trees": trees,
     }
     for name, look in looks.items():
-        said = {one.said for one in checks if not one.ok}
-        checks += [one for one in await _checks(name, look) if one.said not in said]
+        looked = await _checks(name, look)
+        checks += [one for one in looked if one.said not in _problems(checks)]
+    for provider in models.PROGRAMS:
+        looked = await _checks(provider, partial(models.program, environ, home, provider))
+        checks += [_of_program(one) for one in looked if one.said not in _problems(checks)]
+    for model in asked:
+        checks += await _checks(str(model), partial(models.turn, environ, home, model))
     doubt = await _doubt_of_the_build(environ, home, here)
     if doubt is not None:
         checks.append(Check("build", True, doubt, doubtful=True))
     return tuple(checks)
+
+
+def _problems(checks: Sequence[Check]) -> set[str]:
+    return {one.said for one in checks if not one.ok}
+
+
+def _of_program(check: Check) -> Check:
+    """A vendor's program is there, or it is not; who does not use it misses nothing."""
+    return check if check.ok else replace(check, ok=True, doubtful=True)
 
 
 async def _doubt_of_the_build(

@@ -14,12 +14,23 @@ if TYPE_CHECKING:
 
 
 def answer(argv: list[str], context: Context) -> Page:
-    Parser("doctor", "Says what is missing on this machine, and what to type for it.").parse(argv)
+    parser = Parser("doctor", "Says what is missing on this machine, and what to type for it.")
+    parser.add_argument(
+        "--models",
+        nargs="+",
+        metavar="MODEL",
+        default=(),
+        help="have each of these call a tool once; that turn is paid for",
+    )
+    names = parser.parse(argv).models
 
     from agl.api.doctor import doctor
+    from agl.ports.models import ModelId
 
-    checks = context.finish(doctor(context.environ, context.home, context.here))
-    lines = [f"{_mark(one)} {one.name:8} {one.said}" for one in checks]
+    asked = [ModelId.parse(name) for name in names]
+    checks = context.finish(doctor(context.environ, context.home, context.here, asked))
+    width = max(len(one.name) for one in checks)
+    lines = [f"{_mark(one)} {one.name:{width}} {one.said}" for one in checks]
     missing = dict.fromkeys(one.name for one in checks if not one.ok)
     notes = f"agl: missing: {', '.join(missing)}" if missing else ""
     code = UpstreamError.exit_code if missing else 0

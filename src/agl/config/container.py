@@ -91,6 +91,13 @@ def processes() -> Processes:
     return SystemProcesses()
 
 
+def agents(settings: Settings) -> AgentRunner:
+    """The agents of this machine, outside of any project."""
+    from agl.adapters.system import SystemClock
+
+    return _agents(settings, processes(), SystemClock(), dict(os.environ))
+
+
 def plain_terminal() -> Terminal:
     """Progress on standard error, questions on standard input."""
     from agl.adapters.plain_terminal import PlainTerminal

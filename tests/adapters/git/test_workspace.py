@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -404,6 +405,20 @@ async def test_nothing_is_reset_when_keeping_fails(repo: GitTrees) -> None:
     with pytest.raises(UpstreamError):
         await tree.restore(repo.base, KEEPING)
     assert (tree.path / "new.txt").read_bytes() == b"new"
+
+
+async def test_the_lock_of_a_git_that_was_killed_keeps_nothing_from_being_kept(
+    repo: GitTrees,
+) -> None:
+    tree = await opened(repo)
+    (tree.path / "new.txt").write_bytes(b"new")
+    kept = repo.repository.common_dir / "refs" / "agl" / "kept" / KEEPING.scope.label
+    kept.mkdir(parents=True)
+    for second in range(60):
+        when = datetime.now(UTC) + timedelta(seconds=second)
+        (kept / f"{when:%Y%m%dT%H%M%SZ}-{KEEPING.scope.tree}-1.lock").touch()
+    assert await tree.restore(repo.base, KEEPING) != ()
+    assert b"new" in await kept_contents(repo)
 
 
 async def test_an_executable_bit_lands_and_ignored_modes_are_no_change(repo: GitTrees) -> None:

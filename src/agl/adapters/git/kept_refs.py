@@ -14,6 +14,8 @@ from agl.ports.workspace import Keeping, KeptItem
 PREFIX = "refs/agl/kept/"
 _SUBJECT = "agl kept: "
 _ATTEMPTS = 20
+# By a ref, or by the lock of a git that was killed in this second.
+_TAKEN = ("already exists", ".lock': File exists")
 _FORMAT = "%00".join(
     ("%(refname)", "%(objectname)", "%(tree)", "%(parent)", "%(contents)", "")
 )  # each field ends with a NUL
@@ -96,7 +98,7 @@ async def _keep(
             assert item is not None
             keeping.tell(item)
             return item
-        if "already exists" not in answer.stderr:
+        if not any(why in answer.stderr for why in _TAKEN):
             break
     raise UpstreamError(f"could not keep {commit} under {ref!r}: {answer.stderr.strip()}")
 

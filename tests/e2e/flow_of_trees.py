@@ -15,6 +15,7 @@ class Params:
     names: tuple[str, ...] = arg("--name")
     apart: bool = arg("--apart", default=False, help="one after another")
     later: str = arg("--later", default="")
+    first: str = arg("--first", default="", help="a step of the run itself before the children")
 
 
 @role()
@@ -34,6 +35,8 @@ async def land(run: Run[Params], name: str) -> None:
 @workflow(version="1")
 async def trees(run: Run[Params]) -> None:
     names = run.params.names
+    if run.params.first:
+        await run.step(writer(run.params.first, model=run.params.script), commit="write first")
     async with asyncio.TaskGroup() as group:
         for name in names:
             if run.params.apart:

@@ -329,3 +329,39 @@ def test_a_childs_tree_is_as_sparse_as_the_checkout(world: World) -> None:
     assert world.counted()[1] == "calc.py,in,"
     files = world.git("ls-tree", "-r", "--name-only", "agl/x").split()
     assert files == ["calc.py", "in/a.txt", "in/file.txt", "out/file.txt"]
+
+
+@pytest.mark.parametrize(
+    "branch", ["agl", "agl/_work", "agl/x", "agl/x/deep", "agl/_work/x", "agl/_work/x/a"]
+)
+def test_a_branch_that_leaves_no_room_is_said_before_any_work(world: World, branch: str) -> None:
+    world.git("branch", branch)
+    line = begin(world, {"a": [write("a.txt", "a\n")]})
+    done = world.agl(*line)
+    assert (done.status, done.err.count("\n")) == (4, 1), done.err
+    assert not list(world.home.glob("projects/*/runs/x/run.json"))
+    (frees,) = re.findall("`(.*)`", done.err)
+    world.git(*shlex.split(frees)[1:])
+    done = world.agl(*line)
+    assert done.status == 0, done.err
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_branch_that_leaves_no_room_for_a_child_of_a_run_at_work(
+    world: World, packed: bool
+) -> None:
+    pack = f"; git -C {world.repo} pack-refs --all" if packed else ""
+    takes = shell(f"git -C {world.repo} branch agl/_work{pack}")
+    line = begin(world, {"a": [write("a.txt", "a\n")]})
+    line = (*line, "--first", "first")
+    file = world.folder / "script.json"
+    plays = json.loads(file.read_text())
+    plays["steps"]["first"] = [{"calls": [takes]}, {"text": "done"}]
+    file.write_text(json.dumps(plays))
+    done = world.agl(*line)
+    assert done.status == 4, done.err
+    assert "Traceback" not in done.err
+    (frees,) = re.findall("`(git branch .*?)`", done.err)
+    world.git(*shlex.split(frees)[1:])
+    done = world.agl("resume", "x")
+    assert done.status == 0, done.err

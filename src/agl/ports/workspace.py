@@ -111,8 +111,8 @@ class WorkspaceProvider(ABC):
     @abstractmethod
     async def check(self, label: Label) -> None:
         """Refuses, before anything is made, what would fail later: a trees root that cannot be
-        written or lies inside the repository, a branch called `agl` or `agl/<label>`, a mirror
-        fetch that would delete AGL's refs.
+        written or lies inside the repository, a branch called `agl`, `agl/_work` or `agl/<label>`,
+        a mirror fetch that would delete AGL's refs.
 
         Raises:
             StateError, UpstreamError: with what to type.

@@ -38,10 +38,7 @@ def check_trees_root(repository: Repository, trees_root: Path) -> None:
 
 async def _check_branches(git: Git, repository: Repository, label: Label) -> None:
     refs = Refs(git, repository.common_dir)
-    if await refs.commit(f"{HEADS}agl") is not None:
-        raise StateError(
-            "a branch called 'agl' leaves no room for 'agl/…'; `git branch -m agl agl-old` frees it"
-        )
+    await refuse_no_room(refs, f"agl/_work/{label}")
     for ref in await refs.below(f"{HEADS}agl/"):
         branch = ref.removeprefix(HEADS)
         parts = branch.removeprefix("agl/").removeprefix("_work/").split("/")
@@ -50,6 +47,19 @@ async def _check_branches(git: Git, repository: Repository, label: Label) -> Non
             raise StateError(
                 f"branch {branch!r} is in the way of a new run {str(label)!r}; "
                 f"`git branch -m {names}` keeps it under another name"
+            )
+
+
+async def refuse_no_room(refs: Refs, branch: str) -> None:
+    """Refuses a branch where a part of its name is a branch: git keeps refs as files in folders."""
+    parts = branch.split("/")
+    for count in range(1, len(parts)):
+        above = "/".join(parts[:count])
+        if await refs.commit(HEADS + above) is not None:
+            names = shlex.join([above, f"old/{above}"])
+            raise StateError(
+                f"branch {above!r} leaves no room for '{above}/…'; `git branch -m {names}` frees"
+                " the name"
             )
 
 

@@ -8,7 +8,7 @@ import shlex
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from agl.adapters.git.checks import check_label
+from agl.adapters.git.checks import check_label, refuse_no_room
 from agl.adapters.git.clearing import Clearing
 from agl.adapters.git.discovery import git_dir_of
 from agl.adapters.git.equipment import Equipment
@@ -148,12 +148,12 @@ class GitWorkspaces(WorkspaceProvider):
         await self._drop_registration(scope, folder)
         refuse_elsewhere(self._repository, scope, folder)
         ref = HEADS + scope.branch
-        (self._repository.common_dir / f"{ref}.lock").unlink(missing_ok=True)
         known = await self._refs.commit(ref)
         what = [str(folder), scope.branch] if known else ["-b", scope.branch, str(folder), start]
         flags = ("--quiet", "--no-checkout", "--lock", "--reason", UNFINISHED)
         made_at = None if known else start
         try:
+            (self._repository.common_dir / f"{ref}.lock").unlink(missing_ok=True)
             folder.parent.mkdir(parents=True, exist_ok=True)
             await self._git.at(self._repository.common_dir).run("worktree", "add", *flags, *what)
             registration = registration_of(self._repository.common_dir, folder)
@@ -161,9 +161,11 @@ class GitWorkspaces(WorkspaceProvider):
                 raise UpstreamError(f"git made no tree at {str(folder)!r}")
         except OSError as error:
             self._remove_empty(folder.parent)
+            await refuse_no_room(self._refs, scope.branch)
             raise _not_made(folder, error) from error
         except (Exception, asyncio.CancelledError):
             await self._undo(scope, folder, made_at)
+            await refuse_no_room(self._refs, scope.branch)
             raise
         return registration, made_at
 

@@ -131,7 +131,7 @@ class MemoryWorkspaces(WorkspaceProvider):
     async def check(self, label: Label) -> None:
         wanted = f"agl/{label}"
         for branch in self._repository.branches:
-            if branch in ("agl", wanted) or branch.startswith(f"{wanted}/"):
+            if branch in ("agl", "agl/_work", wanted) or branch.startswith(f"{wanted}/"):
                 raise StateError(
                     f"a branch {branch!r} is in the way of {wanted!r};"
                     f" `git branch -m {branch} NEW` frees the name"

@@ -777,7 +777,7 @@ class WorkspaceProviderContract:
         await repo.provider.check(SCOPE.label)
         assert not repo.provider.folder(SCOPE).exists()
 
-    @pytest.mark.parametrize("branch", ["agl", SCOPE.branch, f"{SCOPE.branch}/part"])
+    @pytest.mark.parametrize("branch", ["agl", "agl/_work", SCOPE.branch, f"{SCOPE.branch}/part"])
     async def test_a_branch_in_the_way_is_refused(self, repo: TreesUnderTest, branch: str) -> None:
         repo.branch_in(repo.checkout, branch)
         with pytest.raises(StateError, match=branch):

@@ -130,3 +130,17 @@ def test_a_model_that_is_not_spelled_so_is_refused(world: World) -> None:
     done = world.agl("doctor", "--models", "opus")
     assert done.status == 2
     assert "provider:name" in done.err
+
+
+def test_a_run_is_refused_with_all_that_is_missing(world: World) -> None:
+    for name in [name for name in world.env if "COMMITTER" in name or "AUTHOR" in name]:
+        del world.env[name]
+    models = ("--implementer", "scripted:/no/such.json", "--reviewer", "none:such")
+    done = world.agl("run", "fix", "-n", "x", "-r", "fix it", *models)
+    assert done.status == 6
+    git, implementer, reviewer = done.err.splitlines()
+    assert "does not know who commits" in git
+    assert implementer.startswith("--implementer: ")
+    assert "/no/such.json" in implementer
+    assert reviewer.startswith("--reviewer: no backend for model 'none:such'")
+    assert world.agl("list", "--json").json["runs"] == []

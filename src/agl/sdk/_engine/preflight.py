@@ -14,21 +14,21 @@ from agl.sdk.roles import RoleFactory
 
 
 async def check(services: Services, module: str, params: object) -> None:
-    """Asks the repository first, then each model in use; no question costs a paid turn.
+    """Asks the repository first, then each model in use, and tells all that is missing; no question
+    costs a paid turn.
 
     The models are those of the parameters, and of the role factories bound in the workflow's module
     or in a module that is bound there. That is a forecast: each step asks again what it needs.
 
     Raises:
-        InputError, StateError, UpstreamError, DeniedError: with what to type; of models, one line
-            for each, with the flags of the parameters that hold it.
+        InputError, StateError, UpstreamError, DeniedError: one line for each thing that is missing,
+            with what to type, and of a model with the flags of the parameters that hold it.
     """
-    await services.history.check_ready()
+    refused = list(await services.history.problems())
     broken = (await services.guards.read(())).broken_config
     if broken is not None:
-        raise StateError(f"the repository is broken: {broken}")
+        refused.append(StateError(f"the repository is broken: {broken}"))
     flags = _of_params(params)
-    refused: list[AglError] = []
     for model in dict.fromkeys((*flags, *_of_module(sys.modules[module]))):
         try:
             services.agents.capabilities(model)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from adapters.claude_code.bench import Bench, call
-from agl.ports.errors import InputError
 from agl.ports.models import Restriction
 from agl.ports.processes import Marker
 
@@ -174,7 +173,8 @@ async def test_who_may_not_touch_the_history_does_not(bench: Bench) -> None:
         "git log --oneline -1; git status > seen.txt",
     ]
     calls = [call("shell", command=command)["calls"][0] for command in commands]
-    await bench.ran(bench.script({"calls": calls}), Restriction.NO_VCS_WRITES, environ=git)
+    session = bench.script({"calls": calls})
+    await bench.ran(session, Restriction.NO_VCS_WRITES, environ=git, sandbox="off")
     assert not list((bench.tree / ".git/refs/heads").iterdir())
     assert (bench.tree / "seen.txt").exists()
 
@@ -223,46 +223,3 @@ async def test_what_this_process_has_beside_what_it_was_given_is_not_handed_on(
     session = bench.script(call("shell", command=f"echo [${name}] > seen.txt"))
     await bench.ran(session)
     assert (bench.tree / "seen.txt").read_text() == "[]\n"
-
-
-fenced = pytest.mark.skipif(
-    shutil.which("bwrap") is None or shutil.which("socat") is None,
-    reason="needs bubblewrap and socat: apt-get install bubblewrap socat",
-)
-
-
-@fenced
-async def test_in_the_sandbox_the_shell_writes_in_the_tree_alone(
-    bench: Bench, tmp_path: Path
-) -> None:
-    (tmp_path / "repo").mkdir()
-    calls = [
-        call("shell", command=f"touch {tmp_path}/repo/outside.txt")["calls"][0],
-        call("shell", command=f"touch {tmp_path}/repo/beside.txt", dangerouslyDisableSandbox=True)[
-            "calls"
-        ][0],
-        call("shell", command="touch inside.txt")["calls"][0],
-    ]
-    await bench.ran(bench.script({"calls": calls}), sandbox="require")
-    assert list((tmp_path / "repo").iterdir()) == []
-    left = [path for path in bench.tree.rglob("*") if path.is_file()]
-    assert left == [bench.tree / "inside.txt"]
-
-
-@fenced
-@pytest.mark.parametrize("restricted", [False, True])
-async def test_without_the_network_the_shell_reaches_nobody(bench: Bench, restricted: bool) -> None:
-    reach = f"echo > /dev/tcp/127.0.0.1/{bench.server.port} && touch reached"
-    session = bench.script(call("shell", command=f"bash -c '{reach}'"))
-    await bench.ran(session, *([Restriction.NO_NETWORK] if restricted else []))
-    assert (bench.tree / "reached").exists() is not restricted
-
-
-async def test_a_sandbox_that_is_required_and_not_there_is_told(
-    bench: Bench, tmp_path: Path
-) -> None:
-    runner = bench.runner(
-        bench.script(), sandbox="require", environ={"PATH": str(tmp_path / "none")}
-    )
-    with pytest.raises(InputError, match="apt-get install bubblewrap socat"):
-        await runner.check_ready(bench.task().model)

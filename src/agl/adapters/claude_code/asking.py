@@ -10,7 +10,7 @@ from typing import Final
 from claude_agent_sdk import ClaudeAgentOptions, EffortLevel
 
 from agl.adapters.claude_code.permissions import judge_for, tools_for
-from agl.adapters.claude_code.sandbox import Sandbox
+from agl.adapters.claude_code.sandbox import settings_of
 from agl.adapters.claude_code.tools import SERVER, tool_server
 from agl.ports.agents import AgentTask
 from agl.ports.errors import InputError
@@ -45,8 +45,8 @@ def options_for(
     task: AgentTask,
     program: Path,
     env: Mapping[str, str],
-    sandbox: Sandbox,
     *,
+    confined: bool,
     session: str | None,
     on_stderr: Callable[[str], None],
 ) -> ClaudeAgentOptions:
@@ -56,7 +56,7 @@ def options_for(
     instructions.write_text(task.instructions, encoding="utf-8", errors="replace")
     settings = {
         "attribution": {"commit": "", "pr": ""},
-        "sandbox": sandbox.settings(task.restrictions),
+        "sandbox": settings_of(task, confined=confined),
     }
     return ClaudeAgentOptions(
         cli_path=program,

@@ -14,7 +14,7 @@ from agl.adapters.claude_code.attempt import Attempt, Limits
 from agl.adapters.claude_code.environment import environment_for
 from agl.adapters.claude_code.hearing import Hearing
 from agl.adapters.claude_code.program import Program, bundled, find_program, wrapped
-from agl.adapters.claude_code.sandbox import Sandbox
+from agl.adapters.claude_code.sandbox import NAME, Sandbox
 from agl.ports.agents import AgentEvent, AgentOutcome, AgentRunner, AgentTask, Equipped
 from agl.ports.clock import Clock
 from agl.ports.errors import AuthenticationFailed, UpstreamError
@@ -44,7 +44,7 @@ class ClaudeCodeRunner(AgentRunner):
         self._processes = processes
         self._clock = clock
         self._environ = environ
-        self._sandbox = Sandbox(sandbox, environ)
+        self._sandbox = Sandbox(sandbox, processes, environ)
         self._limits = Limits(idle_s, wall_s, start_s)
         self._own = own or bundled()
         self._found: Program | None = None
@@ -57,7 +57,7 @@ class ClaudeCodeRunner(AgentRunner):
 
     async def check_ready(self, model: ModelId) -> str:
         effort_of(model)
-        self._sandbox.check()
+        sandbox = await self._sandbox.check_ready()
         program = await self._program()
         env = environment_for(self._environ, Marker("preflight"))
         command = Command((str(program.path), "auth", "status"), Path("/"), env, timeout_s=_PROBE_S)
@@ -72,14 +72,15 @@ class ClaudeCodeRunner(AgentRunner):
             raise AuthenticationFailed(
                 f"{program} is not logged in; run `claude auth login`, or set ANTHROPIC_API_KEY"
             )
-        return str(program)
+        return f"{program}, {sandbox}"
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         program = await self._program()
-        emit(Equipped(str(program), self._sandbox.name_for(task.restrictions)))
+        confined = await self._sandbox.is_on(task.restrictions)
+        emit(Equipped(str(program), NAME if confined else ""))
         env = environment_for(self._environ, task.marker)
         with wrapped(program, os.environ.keys() - env.keys()) as script:
-            options = partial(options_for, task, script, env, self._sandbox)
+            options = partial(options_for, task, script, env, confined=confined)
             hearing = Hearing(emit, self._clock)
             return await Attempt(
                 task, options, hearing, self._processes, self._clock, self._limits

@@ -2,56 +2,127 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
 
+from agl.adapters.claude_code.environment import OWN_KEYS
+from agl.ports.agents import AgentTask
 from agl.ports.errors import InputError
 from agl.ports.models import Restriction, SandboxMode
+from agl.ports.processes import Command, NotStarted, Processes
+from agl.ports.servers import one_line
 
-_NEEDS = ("bwrap", "socat")
+NAME: Final = "Claude Code's sandbox"
+
+_ASKING: Final = frozenset(
+    {Restriction.NO_FILE_WRITES, Restriction.NO_NETWORK, Restriction.NO_VCS_WRITES}
+)
+_NEEDS: Final = ("bwrap", "socat")
+_PROBE_S: Final = 10.0
+# What Claude Code 2.1.332 asks of bubblewrap that a machine may forbid.
+_PROBE: Final = (
+    *("bwrap", "--unshare-user", "--unshare-net", "--unshare-pid"),
+    *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--", "true"),
+)
 
 
 class Sandbox:
-    """Claude Code's sandbox of Linux and macOS: in it the shell writes in the tree and in temporary
-    folders alone, and reaches nothing that listens on this machine. `auto`: where it is there, and
-    the network is forbidden, which nothing else can see to. `require`: always, and no work without.
-    """
+    """Whether Claude Code's sandbox of Linux and macOS is used. In it the shell writes in the tree
+    and in temporary folders alone, and reaches nothing that listens on this machine. `auto`: where
+    it is there, and a restriction asks for what nothing else can see to. `require`: always, and no
+    work without."""
 
-    def __init__(self, mode: SandboxMode, environ: Mapping[str, str]) -> None:
+    def __init__(self, mode: SandboxMode, processes: Processes, environ: Mapping[str, str]) -> None:
         self._mode = mode
-        self._missing = tuple(
-            name
-            for name in (_NEEDS if sys.platform == "linux" else ())
-            if shutil.which(name, path=environ.get("PATH")) is None
+        self._processes = processes
+        self._environ = environ
+        self._lack: str | None = None
+
+    async def check_ready(self) -> str:
+        """In words, what there is.
+
+        Raises:
+            InputError: it is required, and cannot be had.
+        """
+        if self._mode == "off":
+            return "no sandbox"
+        if lack := await self._lacking():
+            return f"no sandbox, {lack}"
+        return NAME if self._mode == "require" else f"{NAME} where a restriction asks for it"
+
+    async def is_on(self, restrictions: frozenset[Restriction]) -> bool:
+        """Raises InputError when it is required, and cannot be had."""
+        asked = self._mode == "require" or (
+            self._mode == "auto"
+            and Restriction.NO_SHELL not in restrictions
+            and not _ASKING.isdisjoint(restrictions)
         )
+        return asked and not await self._lacking()
 
-    def check(self) -> None:
-        """Raises InputError when it is required and cannot be had."""
-        if self._mode == "require" and self._missing:
+    async def _lacking(self) -> str:
+        """Why there is none; empty when there is one, which has been tried once."""
+        if self._lack is None:
+            self._lack = await self._try()
+        if self._lack and self._mode == "require":
             raise InputError(
-                f"the sandbox is required, and {' and '.join(self._missing)} not on PATH;"
-                " `apt-get install bubblewrap socat`, or set sandbox to 'auto'"
+                f"the sandbox is required, and {self._lack}; `apt-get install bubblewrap socat`,"
+                " let its users have namespaces, or set sandbox to 'auto'"
             )
+        return self._lack
 
-    def is_on(self, restrictions: frozenset[Restriction]) -> bool:
-        if self._mode == "auto":
-            return Restriction.NO_NETWORK in restrictions and not self._missing
-        return self._mode == "require"
+    async def _try(self) -> str:
+        if sys.platform == "darwin":
+            return ""
+        if sys.platform != "linux":
+            return "Claude Code has one on Linux and macOS alone"
+        path = self._environ.get("PATH", os.defpath)
+        missing = [name for name in _NEEDS if shutil.which(name, path=path) is None]
+        if missing:
+            return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not on PATH"
+        try:
+            done = await self._processes.run(
+                Command(_PROBE, Path("/"), self._environ, timeout_s=_PROBE_S)
+            )
+        except NotStarted as error:
+            return str(error)
+        if done.status == 0:
+            return ""
+        said = one_line(done.stderr.decode(errors="replace"))
+        return f"bwrap does not work here: {said or f'exit status {done.status}'}"
 
-    def name_for(self, restrictions: frozenset[Restriction]) -> str:
-        """Empty when nothing confines the shell."""
-        return "Claude Code's sandbox" if self.is_on(restrictions) else ""
 
-    def settings(self, restrictions: frozenset[Restriction]) -> dict[str, object]:
-        """As in Claude Code's settings."""
-        if not self.is_on(restrictions):
-            return {"enabled": False}
-        reachable = [] if Restriction.NO_NETWORK in restrictions else ["*"]
-        return {
-            "enabled": True,
-            "failIfUnavailable": True,
-            "autoAllowBashIfSandboxed": False,
-            "allowUnsandboxedCommands": False,
-            "network": {"allowedDomains": reachable, "allowLocalBinding": True},
-        }
+def settings_of(task: AgentTask, *, confined: bool) -> dict[str, object]:
+    """As in Claude Code's settings."""
+    if not confined:
+        return {"enabled": False}
+    reachable = [] if Restriction.NO_NETWORK in task.restrictions else ["*"]
+    closed = _git_metadata(task.tree)
+    if Restriction.NO_FILE_WRITES in task.restrictions:
+        closed.append(os.path.realpath(task.tree))
+    return {
+        "enabled": True,
+        "failIfUnavailable": True,
+        "autoAllowBashIfSandboxed": False,
+        "allowUnsandboxedCommands": False,
+        "network": {"allowedDomains": reachable, "allowLocalBinding": True},
+        "filesystem": {"denyWrite": closed},
+        "credentials": {"envVars": [{"name": name, "mode": "deny"} for name in OWN_KEYS]},
+    }
+
+
+def _git_metadata(tree: Path) -> list[str]:
+    """The tree's `.git` and, of a linked worktree, the repository, in which Claude Code 2.1.332
+    lets the shell write. gitrepository-layout(5)."""
+    entry = Path(os.path.realpath(tree), ".git")
+    if not entry.is_file():
+        return [str(entry)] if entry.is_dir() else []
+    try:
+        folder = entry.parent / os.fsdecode(entry.read_bytes().removeprefix(b"gitdir:").strip())
+        common = folder / os.fsdecode((folder / "commondir").read_bytes().strip())
+    except OSError:
+        return [str(entry)]
+    return [str(entry), os.path.realpath(common)]

@@ -5,9 +5,20 @@ import pytest
 from agl.config.settings import Settings, resolve
 from agl.ports.errors import InputError
 
+FILE = """
+trees_root = "/file"
+keep_days = 3
+build_timeout_s = 5
+sandbox = "require"
+idle_s = 60
+wall_s = 90
+"""
+
 
 def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
-    assert resolve({"AGL_HOME": str(tmp_path)}) == Settings(tmp_path, None, 14, 1800.0)
+    assert resolve({"AGL_HOME": str(tmp_path)}) == Settings(
+        tmp_path, None, 14, 1800.0, "auto", 300.0, 6 * 3600.0
+    )
 
 
 def test_resolving_makes_nothing(tmp_path: Path) -> None:
@@ -24,23 +35,24 @@ def test_a_flag_wins_over_the_environment(tmp_path: Path) -> None:
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text(
-        'trees_root = "/file"\nkeep_days = 3\nbuild_timeout_s = 5\n'
-    )
+    (tmp_path / "config.toml").write_text(FILE)
     environ = {
         "AGL_HOME": str(tmp_path),
         "AGL_TREES_ROOT": "/env",
         "AGL_KEEP_DAYS": "7",
         "AGL_BUILD_TIMEOUT_S": "2.5",
+        "AGL_SANDBOX": "off",
+        "AGL_IDLE_S": "0.5",
+        "AGL_WALL_S": "1e3",
     }
-    assert resolve(environ) == Settings(tmp_path, Path("/env"), 7, 2.5)
+    assert resolve(environ) == Settings(tmp_path, Path("/env"), 7, 2.5, "off", 0.5, 1000.0)
 
 
 def test_the_file_wins_over_the_defaults(tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text(
-        'trees_root = "/file"\nkeep_days = 3\nbuild_timeout_s = 5\n'
+    (tmp_path / "config.toml").write_text(FILE)
+    assert resolve({"AGL_HOME": str(tmp_path)}) == Settings(
+        tmp_path, Path("/file"), 3, 5.0, "require", 60.0, 90.0
     )
-    assert resolve({"AGL_HOME": str(tmp_path)}) == Settings(tmp_path, Path("/file"), 3, 5.0)
 
 
 def test_a_relative_home_is_made_absolute() -> None:
@@ -59,6 +71,11 @@ def test_a_relative_home_is_made_absolute() -> None:
         ("build_timeout_s = nan", "'build_timeout_s' is nan"),
         ("build_timeout_s = inf", "'build_timeout_s' is inf"),
         ("build_timeout_s = []", "'build_timeout_s' is []"),
+        ("sandbox = true", "'sandbox' is True, not 'auto', 'require' or 'off'"),
+        ('sandbox = "on"', "'sandbox' is 'on'"),
+        ("idle_s = 0", "'idle_s' is 0"),
+        ('idle_s = "5"', "'idle_s' is '5'"),
+        ("wall_s = -1", "'wall_s' is -1"),
         ("trees_root = 3", "'trees_root' is 3"),
         ('trees_root = "here"', "'trees_root' is 'here'"),
         ("keep_days = ", "not valid TOML"),
@@ -96,6 +113,9 @@ def test_a_file_that_is_a_folder_is_refused(tmp_path: Path) -> None:
         ("AGL_BUILD_TIMEOUT_S", "-3"),
         ("AGL_BUILD_TIMEOUT_S", "inf"),
         ("AGL_TREES_ROOT", "here"),
+        ("AGL_SANDBOX", "yes"),
+        ("AGL_IDLE_S", "soon"),
+        ("AGL_WALL_S", "0"),
     ],
 )
 def test_a_wrong_variable_is_named(tmp_path: Path, variable: str, text: str) -> None:

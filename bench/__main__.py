@@ -12,7 +12,18 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import cold_starts, display, landing, loop, processes, replay, steps, whole_run, writes
+from bench import (
+    cold_starts,
+    display,
+    landing,
+    loop,
+    processes,
+    replay,
+    steps,
+    vendors,
+    whole_run,
+    writes,
+)
 from bench.figures import Figure, table
 from bench.world import World
 
@@ -55,6 +66,8 @@ def _measured(folder: Path, *, quick: bool) -> Iterator[Figure]:
     yield from loop.measure(folder / "loop", quick=quick)
     yield from display.measure(*((20, 0.3) if quick else (200, 5.0)))
     yield from whole
+    rounds, agents = (1, 2) if quick else (7, 8)
+    yield from vendors.measure(folder / "vendors", agl, rounds=rounds, agents=agents)
 
 
 def _machine() -> dict[str, object]:

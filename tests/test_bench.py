@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
     subprocess.run(
         [sys.executable, "-m", "bench", "--quick", "--out", str(out)],
         cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
         capture_output=True,
         check=True,
         timeout=110,

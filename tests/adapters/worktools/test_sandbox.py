@@ -12,7 +12,9 @@ import pytest
 
 from adapters.worktools.test_worktools import refusal, task_in, use
 from agl.adapters.system import SystemProcesses
+from agl.adapters.system.table import this_table
 from agl.adapters.worktools import WorkTools
+from agl.adapters.worktools.sandbox import Sandbox
 from agl.ports.agents import AgentTool
 from agl.ports.errors import InputError
 from agl.ports.models import Restriction, SandboxMode
@@ -77,6 +79,8 @@ class TestInForce:
             for place in places:
                 await refusal(tools, "shell", command=f"echo x > {place}")
             await refusal(tools, "shell", command=f"echo x > /proc/{os.getpid()}/root{tmp_path}/x")
+            again = f"mount -o remount,bind,rw / && echo x > {tmp_path}/x"
+            await refusal(tools, "shell", command=again)
             await use(tools, "shell", command="mkdir new; echo x > new/x; echo x > a.txt")
         assert not (tmp_path / "x").exists()
         assert (tree / "a.txt").read_text() == (tree / "new/x").read_text() == "x\n"
@@ -137,7 +141,8 @@ class TestInForce:
         async with working(tree, NO_FILE_WRITES) as tools:
             command = "head -c 1 /dev/urandom > /dev/null; echo x > /dev/shm/x; test -d /proc/self"
             await use(tools, "shell", command=command)
-            await refusal(tools, "shell", command="ls /dev/sda* /dev/vda* /dev/mem")
+            look = "find /dev -type b -o -name mem -o -name kmsg"
+            assert await use(tools, "shell", command=look) == "[no output]"
 
     async def test_other_processes_keep_their_secrets(self, tree: Path) -> None:
         command = f"cat /proc/{os.getpid()}/environ"
@@ -145,6 +150,22 @@ class TestInForce:
             await use(tools, "shell", command=command)
         async with working(tree, mode="require") as tools:
             await refusal(tools, "shell", command=command)
+
+    async def test_agents_do_not_reach_into_each_others_trees(
+        self, tree: Path, tmp_path: Path
+    ) -> None:
+        other = tmp_path / "other"
+        other.mkdir()
+        theirs = task_in(other, NO_VCS_WRITES)
+        async with WorkTools(PROCESSES, os.environ).opened(theirs) as kit:
+            shell = next(tool for tool in kit.tools if tool.name == "shell")
+            command = "setsid sleep 300 > /dev/null 2>&1 & echo $! > pid"
+            await shell.handler({"command": command})
+        pid = (other / "pid").read_text().strip()
+        async with working(tree, NO_VCS_WRITES) as tools:
+            await refusal(tools, "shell", command=f"echo x > /proc/{pid}/root{other}/x")
+        await PROCESSES.end(theirs.marker)
+        assert not (other / "x").exists()
 
     async def test_what_is_left_behind_is_found_and_ended(self, tree: Path) -> None:
         task = task_in(tree, NO_VCS_WRITES)
@@ -154,8 +175,19 @@ class TestInForce:
             answer = await shell.handler({"command": command})
         assert not answer.is_error
         found = await PROCESSES.end(task.marker)
-        assert "sleep 300" in [survivor.command.strip() for survivor in found]
+        assert any("sleep 300" in survivor.command for survivor in found)
         assert await PROCESSES.end(task.marker) == ()
+
+    async def test_a_command_ends_with_its_bubblewrap(self, tree: Path) -> None:
+        async with Sandbox("require", PROCESSES, os.environ).around(task_in(tree)) as enclosure:
+            words = (*enclosure.prefix, "sh", "-c", "echo $$; exec sleep 300")
+            with subprocess.Popen(words, stdout=subprocess.PIPE) as bwrap:
+                assert bwrap.stdout is not None
+                pid = int(bwrap.stdout.readline())
+                bwrap.kill()
+        async with asyncio.timeout(5):
+            while this_table().look().keys() & {pid}:
+                await asyncio.sleep(0.01)
 
     async def test_a_time_limit_ends_what_was_started(self, tree: Path) -> None:
         task = task_in(tree, NO_VCS_WRITES)

@@ -1,5 +1,5 @@
-"""What AGL adds to a vendor's program: the whole run beside the bare program on the same script, and
-the memory of many at once. Where the vendors' packages are not installed, nothing is measured."""
+"""What AGL adds to a vendor's program: the whole run beside the bare program on the same script,
+and the memory of many at once. A vendor whose package is not installed is left out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOOK_S = 0.05
 
 @dataclass(frozen=True)
 class Vendor:
-    """`bare`: the command line of the program alone, on a prompt; `write` and `shell`: its tools."""
+    """`bare`: the command line of the program alone, on a prompt."""
 
     name: str
     model: str

@@ -46,6 +46,14 @@ def tree(tmp_path: Path) -> Path:
     return tree
 
 
+def with_a_program(folder: Path, name: str, does: str) -> dict[str, str]:
+    """The environment, with a program before all others."""
+    folder.mkdir()
+    (folder / name).write_text(f"#!/bin/sh\n{does}\n")
+    (folder / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
 @asynccontextmanager
 async def working(
     tree: Path,
@@ -137,6 +145,15 @@ class TestInForce:
                 await refusal(others, "shell", command=f"echo x > {folder}/x")
         assert not Path(folder).exists()
 
+    async def test_a_search_is_in_it_too(self, tree: Path, tmp_path: Path) -> None:
+        git = shutil.which("git")
+        environ = with_a_program(tmp_path / "bin", "git", f'touch {tmp_path}/x; exec {git} "$@"')
+        modes: tuple[tuple[SandboxMode, bool], ...] = (("require", False), ("off", True))
+        for mode, is_free in modes:
+            async with working(tree, mode=mode, environ=environ) as tools:
+                assert await use(tools, "search", pattern="alph") == "a.txt:1:alpha"
+            assert (tmp_path / "x").exists() is is_free
+
     async def test_devices_work(self, tree: Path) -> None:
         async with working(tree, NO_FILE_WRITES) as tools:
             command = "head -c 1 /dev/urandom > /dev/null; echo x > /dev/shm/x; test -d /proc/self"
@@ -210,19 +227,13 @@ class TestInForce:
         assert said == ["bubblewrap where a restriction asks for it", "bubblewrap", "no sandbox"]
 
 
-def with_a_bwrap_that(folder: Path, does: str) -> dict[str, str]:
-    folder.mkdir()
-    (folder / "bwrap").write_text(f"#!/bin/sh\n{does}\n")
-    (folder / "bwrap").chmod(0o755)
-    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
-
-
 class TestNotThere:
     @pytest.fixture(params=["missing", "forbidden"])
     def environ(self, request: pytest.FixtureRequest, tmp_path: Path) -> Mapping[str, str]:
         if request.param == "missing":
             return {"PATH": str(tmp_path / "none")}
-        return with_a_bwrap_that(tmp_path / "bin", "echo 'bwrap: No permissions.' >&2; exit 1")
+        says_no = "echo 'bwrap: No permissions.' >&2; exit 1"
+        return with_a_program(tmp_path / "bin", "bwrap", says_no)
 
     async def test_the_shell_works_without_it_and_that_is_told(
         self, tree: Path, environ: Mapping[str, str]
@@ -251,7 +262,7 @@ class TestNotThere:
 
 
 async def test_it_is_tried_once(tree: Path, tmp_path: Path) -> None:
-    environ = with_a_bwrap_that(tmp_path / "bin", f"echo x >> {tmp_path}/tried; exit 1")
+    environ = with_a_program(tmp_path / "bin", "bwrap", f"echo x >> {tmp_path}/tried; exit 1")
     toolbox = WorkTools(PROCESSES, environ)
     for _ in range(3):
         await toolbox.check_ready()

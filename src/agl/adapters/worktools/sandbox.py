@@ -135,4 +135,4 @@ def _prefix(
     git = os.path.join(tree, ".git")
     words += ["--ro-bind" if Restriction.NO_FILE_WRITES in restrictions else "--bind", tree, tree]
     words += ["--ro-bind-try", git, git, "--bind", temp, temp]
-    return (*words, "--chdir", tree, "--")
+    return (*words, "--")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from agl.api import reading
 from agl.api.clear import clear
 from agl.api.diff import diff
+from agl.ports.agents import AgentEvent, AgentTask
 from agl.ports.errors import NotFoundError
 from agl.ports.ids import Label
 from agl.sdk import ModelId, Role, Run, workflow
@@ -57,6 +59,33 @@ def test_children_are_told_with_their_state(held: Harness) -> None:
     (second,) = (one for one in details.children if one.namespace == "second")
     assert [line.kind for line in second.lines] == ["child", "landing"]
     assert second.branch == "agl/_work/run/second"
+
+
+def test_a_child_at_work_is_said_to_be(tmp_path: Path) -> None:
+    seen: list[dict[str, str]] = []
+
+    async def looks(task: AgentTask, emit: Callable[[AgentEvent], None]) -> None:
+        details = await reading.run(h._now.services, LABEL)
+        seen.append({one.namespace: one.state for one in details.children})
+
+    h = harness(tmp_path, agent=looks, verdicts=lambda *_: True)
+    h.run(flow)
+    assert seen[0] == {"first": "at_work"}
+    assert seen[1] == {"first": "nothing", "second": "nothing", "second/inner": "at_work"}
+
+
+def test_where_a_childs_branch_is_now_is_told(held: Harness) -> None:
+    def told() -> dict[str, tuple[str | None, bool]]:
+        details = asyncio.run(reading.run(held._now.services, LABEL))
+        return {
+            one.namespace: (one.branch_at, one.branch_at == one.head) for one in details.children
+        }
+
+    assert told()["idle"] == (None, False)
+    assert told()["first"][1]
+    (held.tree("first") / "mine.txt").write_text("mine")
+    mine = held._now.repository.commit_in(held.tree("first"), "my own")
+    assert told()["first"] == (mine, False)
 
 
 def test_a_list_names_the_children_that_wait(held: Harness) -> None:

@@ -102,6 +102,23 @@ def test_what_a_cut_put_out_of_use_is_marked(agl: Agl, many: str) -> None:
     assert [line["cut_from"] for line in lines if line["kind"] == "cut"] == [1]
 
 
+def test_a_cut_says_what_it_is_of(agl: Agl, many: str, tmp_path: Path) -> None:
+    def cuts() -> list[str]:
+        rows = agl("show", many).out.split("\n\n")[1].splitlines()
+        return [row.rpartition("  ")[2] for row in rows if row.split()[1] == "cut"]
+
+    agl("resume", many, "--again", "verify#2")
+    agl("resume", many, "--again", "Name?")
+    file = tmp_path / f"many_{tmp_path.name}.py"
+    file.write_text(f"{FLOW}\n# edited")
+    agl("resume", many, "--again", "plan")
+    assert cuts() == [
+        "#3 to #6 are out of use",
+        "asked again",
+        "what was recorded earlier is out of use",
+    ]
+
+
 def test_what_was_asked_is_shown(agl: Agl, project: Path, flow: str, model: str) -> None:
     agl("run", flow, "-n", "one", "--model", model, "--tag", "a", "--tag", "b", "--times", "0")
     shown = agl("show", "one").out

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from e2e.conftest import FLOW, Play, prepared
-from e2e.world import World, shell, wait_for
+from e2e.world import World, script, shell, wait_for, write
 
 
 def commit_on_branch(world: World) -> str:
@@ -37,6 +37,31 @@ def test_a_persons_commit_on_the_branch_is_refused_with_what_keeps_it(
     assert done.status == 0, done.err
     assert world.git("rev-parse", "my-work") == mine
     assert "mine.txt" not in world.git("ls-tree", "--name-only", "agl/x")
+
+
+def test_a_persons_commit_on_a_childs_branch_is_told_with_what_keeps_it(world: World) -> None:
+    file = world.folder / "script.json"
+    plays = {name: [{"calls": [write("same.txt", f"{name}\n")]}, {"text": "done"}] for name in "ab"}
+    file.write_text(script(plays))
+    flow = FLOW.parent / "flow_of_landing.py"
+    names = ("--name", "a", "--name", "b")
+    done = world.agl("run", str(flow), "-n", "x", "--script", f"scripted:{file}", *names)
+    assert done.status == 6, done.err
+    assert "not AGL's" not in world.agl("resume", "x").err
+    tree = next((world.folder / ".agl-trees").rglob("b"))
+    (tree / "mine.txt").write_text("mine\n")
+    world.git("add", "-A", cwd=tree)
+    world.git("commit", "-q", "-m", "my own", cwd=tree)
+    mine = world.git("rev-parse", "HEAD", cwd=tree)
+    shown = world.agl("show", "x").out
+    assert f"agl/_work/x/b at {mine[:10]}; AGL's last is" in shown
+    (world.folder / "answers.json").write_text('{"settle a": "abort", "settle b": "abort"}')
+    done = world.agl("resume", "x", "--answers", str(world.folder / "answers.json"))
+    assert done.status == 0, done.err
+    (said,) = (line for line in done.err.splitlines() if "not AGL's" in line)
+    assert "my own" in said
+    world.git(*said.split("`")[1].split()[1:])
+    assert world.git("rev-parse", "my-work") == mine
 
 
 def test_a_persons_edit_in_the_tree_is_kept(world: World, play: Play) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from agl.ports.scripts import Plays
 from agl.ports.verifier import Verdicts
 from agl.sdk import Landing, ModelId, Role, Run, Workflow, workflow
 from agl.testing import Play, harness
@@ -33,7 +34,7 @@ def writes(**files: str) -> Play:
 
 def made(
     folder: Path,
-    agent: dict[str, Play] | None = None,
+    agent: Plays | None = None,
     verdicts: Verdicts = lambda tree, command: True,
     files: dict[str, str] | None = None,
 ) -> Harness:

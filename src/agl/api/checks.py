@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from agl.ports.errors import NotFoundError, StateError
 from agl.ports.ids import Label, Scope, collision_key
-from agl.ports.ledger import Entry, Kind
-from agl.sdk._engine import landings
-from agl.sdk._engine.chain import ON_CHAIN
+from agl.ports.ledger import Entry
+from agl.sdk._engine import foreign
 from agl.sdk._engine.ledger import Ledger, labels_of
 from agl.sdk._engine.services import Services
 
@@ -55,28 +54,8 @@ async def refuse_foreign_commits(
 
 
 def was_at_work(ledger: Ledger, entries: tuple[Entry, ...], *, was_cut_off: bool) -> bool:
-    """Whether a landing in the run's own tree is not settled, so that a person may have resolved
-    and committed it; or, in a run that was cut off, an attempt of a step there came to no entry
-    after the last one that was made there. Answers, records, children's starts and what an
-    epoch took over are not, so they say nothing about the tree."""
-    made = [one for one in entries if _is_made_in_tree(one)]
-    if made and _is_waiting(made[-1]):
+    """Whether a landing waits in the run's own tree or, in a run that was cut off, a step there was
+    cut short: then commits that are not recorded may be there."""
+    if foreign.is_waiting(entries):
         return True
-    if not was_cut_off:
-        return False
-    recorded = {attempt for entry in entries for attempt in entry.attempts}
-    last = made[-1].number if made else 0
-    return any(
-        one.attempt not in recorded and one.begun > last and not one.namespace
-        for one in ledger.spendings()
-    )
-
-
-def _is_made_in_tree(entry: Entry) -> bool:
-    if entry.kind not in ON_CHAIN or entry.kind is Kind.CHILD:
-        return False
-    return entry.copy_of is None or _is_waiting(entry)
-
-
-def _is_waiting(entry: Entry) -> bool:
-    return entry.kind is Kind.LANDING and not landings.is_settled(entry)
+    return was_cut_off and foreign.was_cut_short(entries, ledger.spendings(), "")

@@ -91,12 +91,14 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A child of a run, by its `namespace` as `a/b`. `state`: `landed`, `nothing` (it has no commit
-    of its own), `held` (its landing waits in its parent's tree), or `not_landed`."""
+    """A child of a run, by its `namespace` as `a/b`. `state`: `held` (its landing waits in its
+    parent's tree), `at_work` (a step of it is), `landed`, `nothing` (it has no commit of its own),
+    or `not_landed`. `branch_at` is where its branch is now, None when it is not there."""
 
     namespace: str
     state: str
     branch: str
+    branch_at: str | None
     base: str
     head: str
     tree: Path | None
@@ -180,10 +182,14 @@ async def run(services: Services, label: Label) -> Details:
     tree = services.workspaces.folder(scope)
     asked = {one.attempt: one.model for one in spendings}
     recorded = {attempt for entry in every for attempt in entry.attempts}
+    settled = summary.state in ("finished", "stopped")
+    working = _at_work(services.log, scope) if summary.state == "running" else ()
     children = tuple(
-        _part(services, chains, child, asked, settled=summary.state in ("finished", "stopped"))
-        for child in chains
-        if child.path
+        [
+            await _part(services, chains, child, asked, working, settled=settled)
+            for child in chains
+            if child.path
+        ]
     )
     held = tuple(child.namespace for child in children if child.state == "held")
     return Details(
@@ -199,7 +205,7 @@ async def run(services: Services, label: Label) -> Details:
         params=record.params,
         lines=_lines(chains[scope], asked),
         children=children,
-        at_work=_at_work(services.log, scope) if summary.state == "running" else (),
+        at_work=tuple("/".join(filter(None, one)) for one in working),
         attempts=tuple(
             _attempt(one, one.attempt in recorded)
             for one in sorted(spendings, key=lambda one: (one.started, one.attempt))
@@ -294,30 +300,35 @@ def _start_of(parent: Chain, child: Scope) -> str:
     return start if isinstance(start, str) else parent.base
 
 
-def _part(
+async def _part(
     services: Services,
     chains: Mapping[Scope, Chain],
     scope: Scope,
     asked: Mapping[str, str],
+    working: Iterable[tuple[str, str]],
     *,
     settled: bool,
 ) -> Part:
     from agl.sdk._engine import landings
 
     chain, parent, name = chains[scope], chains[scope.parent], scope.path[-1]
+    namespace = "/".join(scope.path)
     held = None if settled else landings.held(parent)
     state = "not_landed"
     if held is not None and held.name == name:
         state = "held"
+    elif any(place == namespace for place, _ in working):
+        state = "at_work"
     elif chain.tip == chain.base:
         state = "nothing"
     elif landings.has_landed(parent, name, chain.tip):
         state = "landed"
     tree = services.workspaces.folder(scope)
     return Part(
-        namespace="/".join(scope.path),
+        namespace=namespace,
         state=state,
         branch=scope.branch,
+        branch_at=await services.history.tip(scope.branch),
         base=chain.base,
         head=chain.tip,
         tree=tree if tree.is_dir() else None,
@@ -382,12 +393,13 @@ def _total(usages: Iterable[Usage]) -> Usage:
     return total
 
 
-def _at_work(log: EventLog, scope: Scope) -> tuple[str, ...]:
-    """The steps that the log saw begin and not end since the run was last entered."""
-    begun: list[str] = []
+def _at_work(log: EventLog, scope: Scope) -> tuple[tuple[str, str], ...]:
+    """The steps that the log saw begin and not end since the run was last entered, each with its
+    child, which is empty for the run's own."""
+    begun: list[tuple[str, str]] = []
     for event in log.read(run_folder(scope.project, scope.label)):
-        kind, namespace = event.get("kind"), event.get("namespace")
-        about = f"{namespace}/{event.get('about')}" if namespace else str(event.get("about"))
+        kind = event.get("kind")
+        about = str(event.get("namespace") or ""), str(event.get("about"))
         if kind == "run_started":
             begun.clear()
         elif kind == "step_started":

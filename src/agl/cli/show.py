@@ -60,7 +60,7 @@ def _text(run: Details) -> str:
         ("workflow", f"{summary.workflow} (version {run.version})"),
         *(("with", f"{name}: {text}") for name, text in _params(run) if text),
         ("begun", moment(summary.created)),
-        ("branch", _branch(run)),
+        ("branch", _branch(summary.branch, run.branch_at, run.head)),
         ("tree", "" if run.tree is None else str(run.tree)),
         ("base", f"{run.base_ref} at {short(run.base)}"),
         ("at work", ", ".join(run.at_work)),
@@ -123,9 +123,10 @@ def _in_vain(run: Details) -> str:
 
 
 def _child(child: Part) -> str:
+    is_new = child.branch_at is None and child.head == child.base
     known = [
         ("child", f"{child.namespace}: {CHILDREN[child.state]}"),
-        ("branch", f"{child.branch} at {short(child.head)}"),
+        ("branch", "" if is_new else _branch(child.branch, child.branch_at, child.head)),
         ("tree", "" if child.tree is None else str(child.tree)),
     ]
     if not child.lines:
@@ -133,13 +134,13 @@ def _child(child: Part) -> str:
     return f"{facts(known)}\n{_table(child.lines)}"
 
 
-def _branch(run: Details) -> str:
-    branch, last = run.summary.branch, short(run.head)
-    if run.branch_at is None:
+def _branch(branch: str, now: str | None, head: str) -> str:
+    last = short(head)
+    if now is None:
         return f"{branch} is gone; AGL's last is {last}"
-    if run.branch_at != run.head:
-        return f"{branch} at {short(run.branch_at)}; AGL's last is {last}"
-    return f"{branch} at {last}"
+    return (
+        f"{branch} at {last}" if now == head else f"{branch} at {short(now)}; AGL's last is {last}"
+    )
 
 
 def _row(line: Line) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ _LAST_LINES = 20
 
 CHILDREN = {
     "landed": "landed",
-    "nothing": "nothing to land",
+    "nothing": "nothing committed",
+    "at_work": "at work",
     "held": "its landing waits in the parent's tree",
     "not_landed": "not landed",
 }
@@ -126,8 +127,10 @@ def outcome_of(line: Line) -> str:
             return "begun"
         case "child", {"start": str(start)}:
             return f"from {short(start)}"
+        case "cut", {"forgets": True}:
+            return "asked again"
         case "cut", _:
-            return f"#{line.cut_from} to #{line.number - 1} are out of use"
+            return _cut(line.cut_from or line.number, line.number - 1)
         case _, None:
             return ""
         case _, str(text):
@@ -135,6 +138,13 @@ def outcome_of(line: Line) -> str:
     import json
 
     return one_line(json.dumps(line.value, ensure_ascii=False))
+
+
+def _cut(first: int, last: int) -> str:
+    """What a cut put out of use; nothing of its own epoch where an older one alone has the step."""
+    if first > last:
+        return "what was recorded earlier is out of use"
+    return f"#{first} is out of use" if first == last else f"#{first} to #{last} are out of use"
 
 
 def _landing(state: str, last: Mapping[str, object]) -> str:

@@ -8,7 +8,7 @@ from agl import schema
 from agl.ports.errors import InputError
 from agl.ports.ids import Namespace, Scope, collision_key
 from agl.ports.ledger import Entry, Kind
-from agl.sdk._engine import fingerprints
+from agl.sdk._engine import fingerprints, foreign
 from agl.sdk._engine.chain import Chain
 from agl.sdk._engine.scope import Asked, ScopeState
 from agl.sdk._engine.state import RunState
@@ -108,7 +108,10 @@ class Place:
         run.emit("child_started", self.scope, name, start=start, replayed=served is not None)
         entries = run.recorded.get(self.scope, ())
         gone = run.gone | _merged_from_elsewhere(entries, parent)
-        return ScopeState(run, self.scope, start, Chain(start, run.epoch.number, entries, gone))
+        chain = Chain(start, run.epoch.number, entries, gone)
+        if entries:
+            await foreign.tell(run, self.scope, chain.tip)
+        return ScopeState(run, self.scope, start, chain)
 
 
 def _merged_from_elsewhere(entries: tuple[Entry, ...], parent: ScopeState) -> frozenset[str]:

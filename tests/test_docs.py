@@ -12,6 +12,7 @@ import pytest
 from adapters.worktools.test_worktools import task_in
 from agl.adapters.memory.processes import MemoryProcesses
 from agl.adapters.worktools import WorkTools
+from agl.ports.models import Restriction
 from test_readme import ROOT, environment, shows
 
 GUIDE = ROOT / "docs" / "authors.md"
@@ -55,7 +56,7 @@ def test_the_guide_is_linked() -> None:
 
 
 async def test_the_guide_names_every_tool_with_its_arguments(tmp_path: Path) -> None:
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", GUIDE.read_text(), re.MULTILINE))
+    rows = dict(re.findall(r"^\| `([a-z]+)` \| (.*) \|$", GUIDE.read_text(), re.MULTILINE))
     async with WorkTools(MemoryProcesses({}), {}).opened(task_in(tmp_path)) as kit:
         tools = kit.tools
     assert {tool.name for tool in tools} == set(rows)
@@ -63,6 +64,11 @@ async def test_the_guide_names_every_tool_with_its_arguments(tmp_path: Path) -> 
         properties = tool.schema["properties"]
         assert isinstance(properties, dict)
         assert [name for name in properties if f"`{name}`" not in rows[tool.name]] == []
+
+
+def test_the_guide_says_of_every_restriction_what_it_means() -> None:
+    rows = re.findall(r"^\| `([A-Z_]+)` \|", GUIDE.read_text(), re.MULTILINE)
+    assert rows == [restriction.name for restriction in Restriction]
 
 
 def install(project: Path, site: Path) -> None:

@@ -137,6 +137,7 @@ class TestInForce:
 
     async def test_its_temporary_folder_lasts_as_long_as_the_task(self, tree: Path) -> None:
         async with working(tree, NO_FILE_WRITES) as tools:
+            assert "$TMPDIR can always be written" in tools["shell"].description
             folder = await use(tools, "shell", command="echo x > $TMPDIR/x; echo $TMPDIR")
             assert await use(tools, "shell", command="cat $TMPDIR/x") == "x"
             made = await use(tools, "shell", command="mkdir $XDG_CACHE_HOME && mktemp")

@@ -16,6 +16,7 @@ from agl.ports.processes import Command, Processes, Stream, without_git_location
 _MAX_BYTES = 30_000
 _TIMEOUT_S = 120
 _MAX_TIMEOUT_S = 3_600
+_CONFINED = " It is confined on purpose; $TMPDIR can always be written."
 
 
 def shell(
@@ -49,7 +50,8 @@ def shell(
     return work_tool(
         "shell",
         "Runs a command line with /bin/sh in the tree and returns the end of its output; what came"
-        " before the end is written to a file that is named.",
+        " before the end is written to a file that is named."
+        + (_CONFINED if enclosure.name else ""),
         (
             Field("command", "string", "the command line"),
             Field(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -316,20 +316,36 @@ def _agents(
         return looping(OpenAICompatibleLLM(clock, **reach("openai_compatible")))
 
     def claude_code() -> AgentRunner:
-        from agl.config.keys import without_keys
-
         with needs("claude_agent_sdk", extra="claude-code"):
             from agl.adapters.claude_code import OWN_KEYS, ClaudeCodeRunner
 
-        own = {name: value for name, value in environ.items() if name in OWN_KEYS}
         return ClaudeCodeRunner(
             processes,
             clock,
-            without_keys(environ, settings.models) | own,
+            with_own_keys(OWN_KEYS),
             sandbox=settings.sandbox,
             idle_s=settings.idle_s,
             wall_s=settings.wall_s,
         )
+
+    def codex() -> AgentRunner:
+        with needs("codex_cli_bin", "mcp", "uvicorn", extra="codex"):
+            from agl.adapters.codex import OWN_KEYS, CodexRunner
+
+        return CodexRunner(
+            processes,
+            clock,
+            with_own_keys(OWN_KEYS),
+            sandbox=settings.sandbox,
+            idle_s=settings.idle_s,
+            wall_s=settings.wall_s,
+        )
+
+    def with_own_keys(names: Collection[str]) -> dict[str, str]:
+        from agl.config.keys import without_keys
+
+        own = {name: value for name, value in environ.items() if name in names}
+        return without_keys(environ, settings.models) | own
 
     def reach(provider: str) -> Reached:
         from agl.config.keys import reached
@@ -342,13 +358,14 @@ def _agents(
             "anthropic": anthropic,
             "openai_compatible": openai_compatible,
             "claude_code": claude_code,
+            "codex": codex,
         }
     )
 
 
 @contextmanager
-def needs(package: str, *, extra: str) -> Iterator[None]:
-    """Around the import of an adapter whose vendor's package may not be there.
+def needs(*packages: str, extra: str) -> Iterator[None]:
+    """Around the import of an adapter whose vendor's packages may not be there.
 
     Raises:
         InputError: it is not; with what to type.
@@ -356,7 +373,8 @@ def needs(package: str, *, extra: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        if (error.name or "").partition(".")[0] != package:
+        package = (error.name or "").partition(".")[0]
+        if package not in packages:
             raise
         name = package.replace("_", "-")
         raise InputError(f"this model needs {name}; pip install 'agl[{extra}]'") from error

@@ -17,7 +17,7 @@ from agl.ports.integrator import Conflict, ConflictedPath
 from agl.ports.models import Capability, ModelId, Restriction, Usage
 from agl.ports.verifier import Verdict
 from agl.sdk.landing import Landing
-from agl.sdk.models import Anthropic, Claude, OpenAICompatible, Scripted
+from agl.sdk.models import Anthropic, Claude, Codex, OpenAICompatible, Scripted
 from agl.sdk.params import arg
 from agl.sdk.roles import Role, prompt_file, role
 from agl.sdk.run import Child, Run
@@ -32,6 +32,7 @@ __all__ = [
     "Child",
     "Choice",
     "Claude",
+    "Codex",
     "Conflict",
     "ConflictedPath",
     "DeniedError",

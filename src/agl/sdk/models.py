@@ -42,6 +42,22 @@ class _ClaudeModels:
 Claude = _ClaudeModels()
 
 
+class _CodexModels:
+    """Models in Codex, with its own login. `Codex(name)` is any that it knows by that name, and the
+    newest of a family by the family's; `effort`: low to ultra. None leaves it to the program."""
+
+    SOL: Final = ModelId("codex", "sol")
+    TERRA: Final = ModelId("codex", "terra")
+    LUNA: Final = ModelId("codex", "luna")
+    ASTRA: Final = ModelId("codex", "astra")
+
+    def __call__(self, name: str, *, effort: str | None = None) -> ModelId:
+        return _made("codex", name, effort=effort)
+
+
+Codex = _CodexModels()
+
+
 def _made(provider: str, name: str, **settings: str | None) -> ModelId:
     given = tuple((key, value) for key, value in sorted(settings.items()) if value is not None)
     return replace(ModelId.parse(f"{provider}:{name}"), settings=given)

@@ -11,13 +11,14 @@ from typing import Final, Protocol
 
 from claude_agent_sdk import ClaudeAgentOptions
 
-from agl.adapters.claude_code.conversation import Conversation, Ended, finish
+from agl.adapters.claude_code.conversation import Conversation, Ended
 from agl.adapters.claude_code.failures import Failure, error_of
 from agl.adapters.claude_code.hearing import Hearing
 from agl.ports.agents import AgentOutcome, AgentTask
 from agl.ports.clock import Clock
 from agl.ports.errors import StreamDropped, Transient, UpstreamError
 from agl.ports.processes import Processes
+from agl.ports.programs import finish
 from agl.ports.servers import one_line
 
 _BEGIN: Final = "Begin."

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message
 
 from agl.ports.processes import Marker, Processes
-
-T = TypeVar("T")
+from agl.ports.programs import finish
 
 _END_S: Final = 3.0
 _INTERRUPT_S: Final = 1.0
@@ -109,18 +107,3 @@ class Conversation:
         await self._processes.end(self._marker)
         with suppress(Exception):
             await connecting
-
-
-async def finish(work: Coroutine[Any, Any, T]) -> T:
-    """Awaits the work to its end; a cancellation that came meanwhile is raised after it."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    result = task.result()
-    if cancelled is not None:
-        raise cancelled
-    return result

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
-from agl.ports.processes import ATTEMPT_VARIABLE, RUN_VARIABLE, Marker, without_git_location
+from agl.ports import programs
+from agl.ports.processes import Marker
 
 OWN_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS")
 """By which the program itself may be logged in."""
@@ -23,13 +23,8 @@ _OUTER_SESSION: Final = frozenset(
 # With it 2.1.332 leaves empty files in the tree, package.json and .env among them.
 _HARMFUL: Final = frozenset({"CLAUDE_CODE_SUBPROCESS_ENV_SCRUB"})
 
-_OTHERS: Final = re.compile(
-    r"AGL_.*"
-    r"|(OPENAI|AZURE_OPENAI|CODEX|OPENROUTER|GEMINI|GROQ|MISTRAL|DEEPSEEK|XAI|TOGETHER|FIREWORKS"
-    r"|COHERE|PERPLEXITY|CEREBRAS|HF|HUGGINGFACE|OLLAMA|REPLICATE)_.*(KEY|TOKEN|SECRET)S?"
-    r"|GOOGLE_API_KEY|GOOGLE_GENERATIVE_AI_API_KEY"
-)
-"""Variables of AGL, and keys of other vendors."""
+_OWN: Final = "(ANTHROPIC|CLAUDE_CODE)_.*"
+"""What is the program's own, keys too."""
 
 _CLOSED: Final = {
     # Its memory is keyed by repository, so all trees of one would share it.
@@ -50,12 +45,6 @@ _CLOSED: Final = {
 
 def environment_for(environ: Mapping[str, str], marker: Marker) -> dict[str, str]:
     """The whole environment of the program, from that of this process."""
-    kept = {
-        name: value
-        for name, value in without_git_location(environ).items()
-        if name not in _OUTER_SESSION | _HARMFUL and not _OTHERS.fullmatch(name)
-    }
-    marked = {RUN_VARIABLE: marker.run}
-    if marker.attempt is not None:
-        marked[ATTEMPT_VARIABLE] = marker.attempt
-    return {"PYTHONDONTWRITEBYTECODE": "1", **kept, **_CLOSED, **marked}
+    made = programs.environment_for(environ, marker, _OWN)
+    kept = {name: value for name, value in made.items() if name not in _OUTER_SESSION | _HARMFUL}
+    return {**kept, **_CLOSED}

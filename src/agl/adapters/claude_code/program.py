@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import tempfile
@@ -15,13 +14,13 @@ from typing import Final
 
 import claude_agent_sdk
 
-from agl.ports.errors import InputError, UpstreamError
-from agl.ports.processes import Command, NotStarted, Processes
+from agl.ports.errors import InputError
+from agl.ports.processes import Processes
+from agl.ports.programs import tether, version_of
 
 LEAST: Final = (2, 1, 248)
 """The first that takes a prompt as it is (the SDK's `verbatim_prompts`)."""
 
-_PROBE_S = 20.0
 _HOW = "`claude update`, or `pip install -U 'agl[claude-code]'`, which brings its own"
 
 
@@ -56,26 +55,14 @@ async def find_program(processes: Processes, environ: Mapping[str, str], own: Pa
     found: list[str] = []
     on_path = shutil.which("claude", path=environ.get("PATH", os.defpath))
     for path in ([Path(on_path)] if on_path else []) + ([own] if own.is_file() else []):
-        version = await _version(processes, path, environ)
+        version = await version_of(processes, path, environ)
         if version >= LEAST:
-            return Program(path, version, path == own, await _tether(processes, environ))
+            return Program(path, version, path == own, await tether(processes, environ))
         found.append(f"{str(path)!r} is {'.'.join(map(str, version))}")
     least = ".".join(map(str, LEAST))
     if found:
         raise InputError(f"claude is too old: {', '.join(found)}, not {least} or newer; {_HOW}")
     raise InputError(f"there is no claude, {least} or newer, on PATH; install it, or {_HOW}")
-
-
-async def _version(processes: Processes, path: Path, environ: Mapping[str, str]) -> tuple[int, ...]:
-    command = Command((str(path), "--version"), Path("/"), environ, timeout_s=_PROBE_S)
-    try:
-        done = await processes.run(command)
-    except NotStarted as error:
-        raise UpstreamError(f"{error}; reinstall it") from error
-    match = re.match(rb"\s*(\d+)\.(\d+)\.(\d+)", done.stdout)
-    if done.status != 0 or match is None:
-        raise UpstreamError(f"{str(path)!r} does not tell its version; run it, or reinstall it")
-    return tuple(int(part) for part in match.groups())
 
 
 @contextmanager
@@ -89,16 +76,3 @@ def wrapped(program: Program, inherited: Collection[str]) -> Iterator[Path]:
         script.write_text(f'#!/bin/sh\nexec {line} "$@"\n')
         script.chmod(0o700)
         yield script
-
-
-async def _tether(processes: Processes, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """TERM and not KILL: told so, the program ends its tools (2.1.332)."""
-    words = ("setsid", "setpriv", "--pdeathsig", "TERM", "--")
-    try:
-        probe = await processes.run(
-            Command((*words, "true"), Path("/"), environ, timeout_s=_PROBE_S)
-        )
-    except NotStarted:
-        return ()
-    # busybox's setpriv, and util-linux before 2.33, do not know the option.
-    return words if probe.status == 0 else ()

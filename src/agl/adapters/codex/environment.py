@@ -1,0 +1,48 @@
+"""What of this process's environment the program gets, and its shell."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from agl.ports import programs
+from agl.ports.processes import Marker
+
+OWN_KEYS: Final = ("CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN")
+"""By which the program itself may be logged in; the first two are keys of OpenAI's API."""
+
+# What Codex 0.163.0 tells its own children about itself.
+_OUTER_SESSION: Final = re.compile(
+    r"CODEX_(SESSION_ID|THREAD_ID|TOOL_CALL_ID|CI|VERSION|PERMISSION_PROFILE|SANDBOX.*|SNAPSHOT_.*"
+    r"|INTERNAL_.*|APPLY_PATCH_.*|NETWORK_PROXY_.*)"
+)
+
+
+def environment_for(environ: Mapping[str, str], marker: Marker, scratch: Path) -> dict[str, str]:
+    """The whole environment of the program, from that of this process. `scratch` is its folder for
+    temporary files."""
+    own = "|".join(map(re.escape, {*OWN_KEYS, *_named_keys(environ)}))
+    made = programs.environment_for(environ, marker, own)
+    kept = {name: value for name, value in made.items() if not _OUTER_SESSION.fullmatch(name)}
+    return {**kept, "TMPDIR": str(scratch)}
+
+
+def secrets_of(environ: Mapping[str, str]) -> list[str]:
+    """Names of variables that the program may have, and its shell may not."""
+    return sorted({*OWN_KEYS, *_named_keys(environ)})
+
+
+def _named_keys(environ: Mapping[str, str]) -> set[str]:
+    """Variables that the person's own configuration of Codex names as keys of providers."""
+    home = environ.get("CODEX_HOME") or Path(environ.get("HOME", "/"), ".codex")
+    try:
+        config = tomllib.loads(Path(home, "config.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return set()
+    providers = config.get("model_providers")
+    found = providers.values() if isinstance(providers, dict) else ()
+    keys = [one.get("env_key") for one in found if isinstance(one, dict)]
+    return {key for key in keys if isinstance(key, str)}

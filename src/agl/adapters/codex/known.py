@@ -1,0 +1,40 @@
+"""What a running program knows by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agl.adapters.codex.conversation import Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """`config` is the person's own configuration. `needs_login`: the provider in use wants one."""
+
+    config: Mapping[str, Any] = field(default_factory=dict)
+    is_logged_in: bool = False
+    needs_login: bool = True
+    models: tuple[str, ...] = ()
+
+    def model(self, name: str) -> str:
+        """The model of that name: `sol` is the newest of them, the first in the program's list."""
+        return next((one for one in self.models if one.endswith(f"-{name}")), name)
+
+
+async def learn(conversation: Conversation) -> Known:
+    """Asks the program; nothing of it costs a turn.
+
+    Raises:
+        Refused, Ended: it does not say.
+    """
+    read = await conversation.ask("config/read", {})
+    account = await conversation.ask("account/read", {"refreshToken": False})
+    listed = await conversation.ask("model/list", {})
+    return Known(
+        read.get("config") or {},
+        account.get("account") is not None,
+        bool(account.get("requiresOpenaiAuth", True)),
+        tuple(str(one.get("model")) for one in listed.get("data") or ()),
+    )

@@ -1,0 +1,93 @@
+"""What the agent may do, in the terms of Codex."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from agl.ports.models import Restriction
+
+PROFILE: Final = "agl"
+_ACCEPT: Final = {"decision": "accept"}
+_DECLINE: Final = {"decision": "decline"}
+
+Json = dict[str, Any]
+
+
+class Permissions:
+    """In Codex's sandbox, files are written in the tree and in `scratch` alone, and without the
+    network nothing is reached. Without it nothing confines the shell, and file tools are judged
+    here."""
+
+    def __init__(
+        self, is_confined: bool, restrictions: frozenset[Restriction], tree: Path, scratch: Path
+    ) -> None:
+        self._is_confined = is_confined
+        self._restrictions = restrictions
+        self._tree = tree
+        self._scratch = scratch
+        self._changes: dict[object, list[object]] = {}
+
+    @property
+    def approval(self) -> str:
+        """Codex's word for when it asks."""
+        return "never" if self._is_confined else "untrusted"
+
+    def config(self) -> Json:
+        """As in Codex's configuration."""
+        made: Json = {"features.shell_tool": Restriction.NO_SHELL not in self._restrictions}
+        if Restriction.NO_NETWORK in self._restrictions:
+            made["web_search"] = "disabled"
+        if not self._is_confined:
+            return made | {"sandbox_mode": "danger-full-access"}
+        writes = "read" if Restriction.NO_FILE_WRITES in self._restrictions else "write"
+        made["default_permissions"] = PROFILE
+        made[f"permissions.{PROFILE}"] = {
+            "filesystem": {
+                ":root": "read",
+                ":project_roots": {".": writes},
+                str(self._scratch): "write",
+            },
+            "network": {"enabled": Restriction.NO_NETWORK not in self._restrictions},
+        }
+        return made
+
+    def are_in_force(self, thread: Mapping[str, Any]) -> bool:
+        """Whether Codex has taken them over, by its answer to the start of a thread."""
+        if not self._is_confined:
+            return True
+        return (thread.get("activePermissionProfile") or {}).get("id") == PROFILE
+
+    def note(self, item: Mapping[str, Any]) -> None:
+        """Takes note of what an item would change: the question itself does not say."""
+        if item.get("type") == "fileChange":
+            moved = [(one.get("kind") or {}).get("move_path") for one in item.get("changes", ())]
+            named = [one.get("path") for one in item.get("changes", ())]
+            self._changes[item.get("id")] = [*named, *(path for path in moved if path)]
+
+    def answer(self, method: str, params: Mapping[str, Any]) -> Json | None:
+        """What is said to a question of the program; None: nothing."""
+        match method:
+            case "item/commandExecution/requestApproval":
+                return _DECLINE if self._is_confined else _ACCEPT
+            case "item/fileChange/requestApproval":
+                return _ACCEPT if self._may_change(params.get("itemId")) else _DECLINE
+        return None
+
+    def _may_change(self, item: object) -> bool:
+        paths = self._changes.get(item, [])
+        is_allowed = Restriction.NO_FILE_WRITES not in self._restrictions
+        return is_allowed and bool(paths) and all(_is_inside(p, self._tree) for p in paths)
+
+
+def _is_inside(path: object, tree: Path) -> bool:
+    """Links resolved, as the write itself would; nothing in .git."""
+    if not isinstance(path, str):
+        return False
+    root = os.path.realpath(tree)
+    real = os.path.realpath(os.path.join(root, path))
+    inner = Path(real).parts[len(Path(root).parts) :]
+    is_below = os.path.commonpath([root, real]) == root and bool(inner)
+    return is_below and ".git" not in (part.lower() for part in inner)

@@ -1,0 +1,94 @@
+"""What is alike in running any vendor's own agent program."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from agl.ports.errors import UpstreamError
+from agl.ports.processes import (
+    ATTEMPT_VARIABLE,
+    RUN_VARIABLE,
+    Command,
+    Marker,
+    NotStarted,
+    Processes,
+    without_git_location,
+)
+
+T = TypeVar("T")
+
+PROBE_S: Final = 20.0
+"""How long a program may take to say something about itself."""
+
+_KEYS: Final = re.compile(
+    r"(ANTHROPIC|CLAUDE_CODE|OPENAI|AZURE_OPENAI|CODEX|OPENROUTER|GEMINI|GROQ|MISTRAL|DEEPSEEK|XAI"
+    r"|TOGETHER|FIREWORKS|COHERE|PERPLEXITY|CEREBRAS|HF|HUGGINGFACE|OLLAMA|REPLICATE)"
+    r"_.*(KEY|TOKEN|SECRET)S?"
+    r"|(ANTHROPIC|OPENAI)_CUSTOM_HEADERS|GOOGLE_API_KEY|GOOGLE_GENERATIVE_AI_API_KEY"
+)
+
+
+def environment_for(environ: Mapping[str, str], marker: Marker, own: str) -> dict[str, str]:
+    """The environment of a vendor's program, with the marker: without variables of AGL, without
+    what leads git elsewhere, and without keys but those that the pattern `own` matches."""
+    kept = {
+        name: value
+        for name, value in without_git_location(environ).items()
+        if not name.startswith("AGL_") and (re.fullmatch(own, name) or not _KEYS.fullmatch(name))
+    }
+    marked = {RUN_VARIABLE: marker.run}
+    if marker.attempt is not None:
+        marked[ATTEMPT_VARIABLE] = marker.attempt
+    return {"PYTHONDONTWRITEBYTECODE": "1", **kept, **marked}
+
+
+async def version_of(
+    processes: Processes, path: Path, environ: Mapping[str, str]
+) -> tuple[int, ...]:
+    """What the program answers to `--version`.
+
+    Raises:
+        UpstreamError: it does not.
+    """
+    command = Command((str(path), "--version"), Path("/"), environ, timeout_s=PROBE_S)
+    try:
+        done = await processes.run(command)
+    except NotStarted as error:
+        raise UpstreamError(f"{error}; reinstall it") from error
+    match = re.match(rb"\D*(\d+)\.(\d+)\.(\d+)", done.stdout)
+    if done.status != 0 or match is None:
+        raise UpstreamError(f"{str(path)!r} does not tell its version; run it, or reinstall it")
+    return tuple(int(part) for part in match.groups())
+
+
+async def tether(processes: Processes, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What to put before a program so that it has a session of its own and is told to end (TERM)
+    when this process ends; nothing where the system cannot."""
+    words = ("setsid", "setpriv", "--pdeathsig", "TERM", "--")
+    try:
+        probe = await processes.run(
+            Command((*words, "true"), Path("/"), environ, timeout_s=PROBE_S)
+        )
+    except NotStarted:
+        return ()
+    # busybox's setpriv, and util-linux before 2.33, do not know the option.
+    return words if probe.status == 0 else ()
+
+
+async def finish(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits the work to its end; a cancellation that came meanwhile is raised after it."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    result = task.result()
+    if cancelled is not None:
+        raise cancelled
+    return result

@@ -81,7 +81,9 @@ class World:
             "LANG": "C.UTF-8",
             "GIT_CONFIG_GLOBAL": "/dev/null",
             "GIT_CONFIG_NOSYSTEM": "1",
+            # What an agent did is told by its shell, outside of every tree.
             "COUNTER": str(self.counter),
+            "AGL_SANDBOX": "off",
             **IDENTITY,
             **self.env,
         }

@@ -187,6 +187,22 @@ async def test_python_leaves_no_caches_unless_a_person_wants_them(
     assert answer.text == f"[{said}]"
 
 
+async def test_the_shell_has_no_key_and_nothing_of_agl(tree: Path) -> None:
+    keys = {"OPENAI_API_KEY": "no", "OPENROUTER_API_KEY": "no", "AGL_HOME": "no"}
+    toolbox = WorkTools(
+        SystemProcesses(grace_s=0.2), {**os.environ, **keys, "PROJECT_TOKEN": "yes"}
+    )
+    async with toolbox.opened(task_in(tree)) as kit:
+        shell = next(tool for tool in kit.tools if tool.name == "shell")
+        seen = (await shell.handler({"command": "env"})).text.splitlines()
+    assert not [line for line in seen if line.endswith("=no")]
+    assert "PROJECT_TOKEN=yes" in seen
+    assert {line.partition("=")[0] for line in seen if line.startswith("AGL_")} == {
+        "AGL_RUN",
+        "AGL_ATTEMPT",
+    }
+
+
 class TestConfinement:
     @pytest.mark.parametrize(
         ("path", "why"),

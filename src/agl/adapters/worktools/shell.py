@@ -11,7 +11,8 @@ from tempfile import mkstemp
 from agl.adapters.worktools.arguments import Arguments, Field, Refused, work_tool
 from agl.adapters.worktools.sandbox import Enclosure
 from agl.ports.agents import AgentTask, AgentTool
-from agl.ports.processes import Command, Processes, Stream, without_git_location
+from agl.ports.processes import Command, Processes, Stream
+from agl.ports.programs import environment_for
 
 _MAX_BYTES = 30_000
 _TIMEOUT_S = 120
@@ -22,7 +23,7 @@ _CONFINED = " It is confined on purpose; $TMPDIR can always be written."
 def shell(
     task: AgentTask, processes: Processes, environ: Mapping[str, str], enclosure: Enclosure
 ) -> AgentTool:
-    env = {"PYTHONDONTWRITEBYTECODE": "1", **without_git_location(environ), **enclosure.env}
+    env = {**environment_for(environ, task.marker, own=""), **enclosure.env}
 
     async def act(arguments: Arguments) -> str:
         command, timeout_s = arguments.text("command"), arguments.number("timeout_s")

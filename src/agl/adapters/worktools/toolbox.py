@@ -16,7 +16,8 @@ from agl.ports.processes import Processes
 
 
 class WorkTools(Toolbox):
-    """Tools confined to a task's tree. Children get `environ` without what moves git elsewhere.
+    """Tools confined to a task's tree. Children get `environ` without what moves git elsewhere, the
+    shell also without AGL's variables and vendors' keys.
 
     No file writes leaves out `write` and `edit`, no shell leaves out `shell`. A shell that is
     offered does what the user can, unless the sandbox keeps it from that.

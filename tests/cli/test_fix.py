@@ -28,14 +28,10 @@ def test_a_model_that_is_not_there_is_refused_with_its_flag(project: Path, agl: 
     assert agl("list", "--json").json["runs"] == []
 
 
-def test_who_works_must_be_said(project: Path, agl: Agl) -> None:
-    said = agl("run", "fix", "-n", "x", "-r", "add")
-    assert said.code == 2
-    assert "required: --implementer, --reviewer; `agl run fix --help`" in said.err
+def test_who_works_by_default_is_said(project: Path, agl: Agl) -> None:
     shown = " ".join(agl("run", "fix", "--help").out.split())
-    assert "who writes (required)" in shown
-    assert "claude" not in shown
-    assert "codex" not in shown
+    assert "who writes (default: claude_code:opus)" in shown
+    assert "who reviews (default: codex:sol)" in shown
 
 
 @pytest.mark.parametrize("wrong", [("-r", " "), ("-r", "add", "--rounds", "-1")])

@@ -13,7 +13,6 @@ MODELS = ("--planner", "scripted:/none", "--implementer", "scripted:/none")
 
 def test_help_says_what_every_policy_does(project: Path, agl: Agl) -> None:
     shown = " ".join(agl("run", "split", "--help").out.split())
-    assert "who divides (required)" in shown
     assert "--on-conflict ask|stop|repair|skip where a chunk conflicts" in shown
     assert "ask the person (where nobody is there, the run ends and can be resumed)" in shown
     assert "(default: ask)" in shown
@@ -40,7 +39,7 @@ def test_wrong_words_begin_no_run(project: Path, agl: Agl, wrong: tuple[str, ...
     assert agl("list", "--json").json["runs"] == []
 
 
-def test_who_works_must_be_said(project: Path, agl: Agl) -> None:
-    said = agl("run", "split", "-n", "x", "-r", "all")
-    assert said.code == 2
-    assert "required: --planner, --implementer; `agl run split --help`" in said.err
+def test_who_works_by_default_is_said(project: Path, agl: Agl) -> None:
+    shown = " ".join(agl("run", "split", "--help").out.split())
+    assert "who divides (default: claude_code:opus)" in shown
+    assert "who writes and repairs (default: claude_code:opus)" in shown

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agl.sdk import InputError, ModelId, Run, Screen, Stop, TextInput, arg, workflow
+from agl.sdk import (
+    Claude,
+    Codex,
+    InputError,
+    ModelId,
+    Run,
+    Screen,
+    Stop,
+    TextInput,
+    arg,
+    workflow,
+)
 from agl.workflows.fix.progress import Progress
 from agl.workflows.fix.roles import Finding, Question, implementer, reviewer
 
@@ -20,8 +31,8 @@ class Params:
         "-r", "--request", from_file=True, help="what to do; @FILE reads a file, - standard input"
     )
     rounds: int = arg("--rounds", default=3, help="how many rounds of repair at most")
-    implementer: ModelId = arg("--implementer", help="who writes")
-    reviewer: ModelId = arg("--reviewer", help="who reviews")
+    implementer: ModelId = arg("--implementer", default=Claude.OPUS, help="who writes")
+    reviewer: ModelId = arg("--reviewer", default=Codex.SOL, help="who reviews")
 
     def __post_init__(self) -> None:
         if not self.request.strip():

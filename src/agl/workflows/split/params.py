@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from agl.sdk import InputError, ModelId, arg
+from agl.sdk import Claude, InputError, ModelId, arg
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Params:
         " give the chunk up when --rounds are over, or skip it, that is, give it up at once",
     )
     rounds: int = arg("--rounds", default=3, help="how many repairs of one chunk at most")
-    planner: ModelId = arg("--planner", help="who divides")
-    implementer: ModelId = arg("--implementer", help="who writes and repairs")
+    planner: ModelId = arg("--planner", default=Claude.OPUS, help="who divides")
+    implementer: ModelId = arg("--implementer", default=Claude.OPUS, help="who writes and repairs")
 
     def __post_init__(self) -> None:
         if not self.request.strip():

@@ -88,6 +88,10 @@ class Attempt:
         conversation = Conversation(self._processes, self._task.marker)
         try:
             await self._open(conversation, self._hearing.thread if goes_on else None)
+        except BaseException:
+            await finish(conversation.close(kindly=False))
+            raise
+        try:
             text: str | None = _GO_ON if goes_on else self._task.prompt or _BEGIN
             while text is not None:
                 await self._turn(conversation, text)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from agl.ports.errors import (
@@ -19,7 +21,9 @@ from agl.ports.errors import (
     UpstreamError,
     UsageLimited,
 )
-from agl.ports.servers import Answered, Row, one_line
+from agl.ports.servers import Answered, Row, one_line, span_s
+
+_USED_UP: Final = "usageLimitExceeded"
 
 ROWS: Final = (
     Row(
@@ -44,7 +48,7 @@ ROWS: Final = (
     ),
     Row(AuthenticationFailed, (403,), "", "this account may not do that; log in with another"),
     Row(NotFoundError, (404,), "", "choose another model"),
-    Row(UsageLimited, (), "usageLimitExceeded|hit your usage limit|sessionBudgetExceeded"),
+    Row(UsageLimited, (), f"{_USED_UP}|hit your usage limit"),
     Row(RateLimited, (), "rateLimitExceeded"),
     Row(RateLimited, (429,)),
     Row(Overloaded, (), "serverOverloaded"),
@@ -55,9 +59,9 @@ ROWS: Final = (
         "cyberPolicy|misalignmentPolicyViolation|content_filter",
         "change what the step asks for",
     ),
-    Row(StreamDropped, (), "stream disconnected|responseStream|httpConnectionFailed"),
     Row(Transient, (), "internalServerError"),
     Row(Transient, (408, 409, 500, 502, 504, 520, 521, 522, 523, 524)),
+    Row(StreamDropped, (), "stream disconnected|responseStream|httpConnectionFailed"),
     Row(UpstreamError),
 )
 """The first that fits counts. Kinds and words as 0.163.0 has them; status 0: none came."""
@@ -74,14 +78,41 @@ class Failure:
     wait_s: float | None = None
 
 
-def failure_of(error: Mapping[str, Any], wait_s: float | None) -> Failure:
-    """Reads a turn's error."""
+def failure_of(error: Mapping[str, Any], now: datetime, resets_at: float | None) -> Failure:
+    """Reads a turn's error. `resets_at`: when an allowance that is used up begins anew."""
+    said = str(error.get("message", ""))
     info = error.get("codexErrorInfo")
     kind, status = (info, 0) if isinstance(info, str) else ("", 0)
     if isinstance(info, dict):
         kind = next(iter(info), "")
         status = (info.get(kind) or {}).get("httpStatusCode") or 0
-    return Failure(str(error.get("message", "")), kind, status, wait_s)
+    wait_s = wait_said_s(said, now)
+    if kind == _USED_UP and resets_at is not None:
+        wait_s = max(0.0, resets_at - now.timestamp())
+    return Failure(said, kind, status, wait_s)
+
+
+def wait_said_s(said: str, now: datetime) -> float | None:
+    """The time to wait, out of a sentence: `try again in 20s`, `Try again at 3:05 PM` of today or
+    tomorrow, `Try again at Dec 3rd, 2026 3:05 PM`; in local time (0.163.0)."""
+    span = re.search(r"try again in ([\d.]+m?s)", said, re.IGNORECASE)
+    if span is not None:
+        return span_s(span[1])
+    named = re.search(
+        r"try again at (?:(\w{3}) (\d+)\w\w, (\d{4}) )?(\d+:\d\d [AP]M)", said, re.IGNORECASE
+    )
+    if named is None:
+        return None
+    local = now.astimezone()
+    month, day, year, clock = named.groups()
+    at = datetime.strptime(clock.upper(), "%I:%M %p").time()
+    date = local.date()
+    if month is not None:
+        date = datetime.strptime(f"{month} {day} {year}", "%b %d %Y").date()
+    until = datetime.combine(date, at).astimezone()
+    if until <= local and month is None:
+        until += timedelta(days=1)
+    return max(0.0, (until - local).total_seconds())
 
 
 def error_of(failure: Failure) -> AglError:
@@ -94,6 +125,5 @@ def error_of(failure: Failure) -> AglError:
     if row.error is UsageLimited and failure.wait_s is None:
         return DeniedError(message)
     if issubclass(row.error, Transient):
-        wait_s = failure.wait_s if row.error is UsageLimited else None
-        return row.error(message, retry_after_s=wait_s)
+        return row.error(message, retry_after_s=failure.wait_s)
     return row.error(message)

@@ -120,10 +120,7 @@ class Hearing:
         error = turn.get("error")
         if turn.get("status") == "completed" or error is None:
             return True
-        wait_s = None
-        if self._resets_at is not None:
-            wait_s = max(0.0, self._resets_at - self._clock.now().timestamp())
-        return failure_of(error, wait_s)
+        return failure_of(error, self._clock.now(), self._resets_at)
 
 
 def _line_about(item: Mapping[str, Any]) -> str:

@@ -1,0 +1,252 @@
+"""However it ends, nobody is left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from adapters.codex.bench import Bench, call
+from agl.ports.agents import AgentTask
+from agl.ports.errors import StreamDropped, UpstreamError
+from agl.ports.models import Usage
+
+pytestmark = [
+    pytest.mark.vendor,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
+]
+
+USE = {"input_tokens": 10, "output_tokens": 2}
+AT_WORK = "trap '' TERM INT HUP; touch a; while :; do sleep 0.1; done"
+
+
+def marked(marker: str) -> dict[int, str]:
+    """The processes that carry the run's marker, with what they run."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                variables = (folder / "environ").read_bytes().split(b"\0")
+                if f"AGL_RUN={marker}".encode() in variables:
+                    found[int(folder.name)] = (folder / "cmdline").read_bytes().decode()
+            except OSError:
+                continue
+    return found
+
+
+async def until_gone(marker: str, within_s: float) -> dict[int, str]:
+    deadline = time.monotonic() + within_s
+    while (left := marked(marker)) and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
+    return left
+
+
+async def until_there(path: Path) -> None:
+    async with asyncio.timeout(20):
+        while not path.exists():
+            await asyncio.sleep(0.01)
+
+
+def program_of(marker: str) -> int:
+    return next(pid for pid, line in marked(marker).items() if line.endswith("app-server\0"))
+
+
+async def test_after_a_run_nobody_is_left(bench: Bench) -> None:
+    session = bench.script(call("shell", command="nohup sleep 60 & true"))
+    task = bench.task()
+    await bench.runner(session).run(task, bench.events.append)
+    assert marked(task.marker.run) == {}
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+async def test_a_cancelled_run_is_over_soon_and_tells_what_it_used(
+    bench: Bench, sandbox: str
+) -> None:
+    session = bench.script({**call("shell", command=AT_WORK), "usage": USE})
+    task = bench.task()
+    work = asyncio.create_task(
+        bench.runner(session, sandbox=sandbox).run(task, bench.events.append)
+    )
+    await until_there(bench.tree / "a")
+    assert len(marked(task.marker.run)) > 1
+    began = time.monotonic()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert time.monotonic() - began < 2
+    assert marked(task.marker.run) == {}
+    assert bench.usage == Usage(10, 2)
+
+
+async def test_a_cancelled_tool_of_the_task_is_over_too(bench: Bench) -> None:
+    """It may wait for a person."""
+    asked, ended = asyncio.Event(), asyncio.Event()
+
+    async def handler(arguments: object) -> object:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    task = bench.task()
+    (tool,) = task.tools
+    object.__setattr__(tool, "handler", handler)
+    session = bench.script(call("report_findings", findings=[]))
+    work = asyncio.create_task(bench.runner(session, idle_s=0.5).run(task, bench.events.append))
+    async with asyncio.timeout(20):
+        await asked.wait()
+    await asyncio.sleep(1)
+    assert not work.done()
+    began = time.monotonic()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert time.monotonic() - began < 2
+    assert ended.is_set()
+    assert marked(task.marker.run) == {}
+
+
+async def test_a_program_that_was_killed_goes_on_in_its_thread(bench: Bench) -> None:
+    session = bench.script(
+        {**call("shell", command=AT_WORK), "usage": USE},
+        {**call("report_findings", findings=["x"]), "usage": USE},
+    )
+    waited: list[Exception] = []
+
+    async def wait(error: Exception) -> None:
+        waited.append(error)
+
+    task = bench.task(wait=wait)
+    work = asyncio.create_task(bench.runner(session).run(task, bench.events.append))
+    await until_there(bench.tree / "a")
+    async with asyncio.timeout(5):
+        while not any("touch a" in line for line in bench.lines):
+            await asyncio.sleep(0.01)
+    os.kill(program_of(task.marker.run), signal.SIGKILL)
+    await work
+    assert [type(error) for error in waited] == [StreamDropped]
+    assert "-9" in str(waited[0])
+    assert bench.desk.report == {"findings": ["x"]}
+    assert "touch a" in session.asked[1].text
+    assert marked(task.marker.run) == {}
+    # What the first call used was not told yet.
+    assert bench.usage == Usage(10, 2)
+
+
+def a_codex(tmp_path: Path, line: str) -> dict[str, str]:
+    """A PATH with a `codex` that does this."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "codex").write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo "codex-cli 0.999.0" && exit\n'
+        f'[ "$1" = sandbox ] && exit\n{line}\n'
+    )
+    (folder / "codex").chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+async def test_a_program_that_dies_at_once_is_told_with_its_last_words(
+    bench: Bench, tmp_path: Path
+) -> None:
+    path = a_codex(tmp_path, "echo no more memory >&2\nexit 3")
+    with pytest.raises(UpstreamError, match=r"did not start: .*status 3 no more memory"):
+        await bench.ran(bench.script(), environ=path)
+
+
+async def test_a_mute_program_is_given_up(bench: Bench, tmp_path: Path) -> None:
+    path = a_codex(tmp_path, "exec sleep 60")
+    task = bench.task()
+    runner = bench.runner(bench.script(), environ=path, start_s=0.5)
+    began = time.monotonic()
+    with pytest.raises(UpstreamError, match=r"did not start within 0.5 s"):
+        await runner.run(task, bench.events.append)
+    assert time.monotonic() - began < 3
+    assert marked(task.marker.run) == {}
+
+
+async def test_a_program_that_speaks_another_language_is_given_up(
+    bench: Bench, tmp_path: Path
+) -> None:
+    path = a_codex(tmp_path, 'echo "{"; echo 3; echo "[]"; echo hello; exec sleep 60')
+    with pytest.raises(UpstreamError, match="did not start within"):
+        await bench.ran(bench.script(), environ=path, start_s=0.5)
+
+
+async def test_a_listener_that_fails_ends_the_run(bench: Bench) -> None:
+    session = bench.script({"text": "hello"}, call("write", path="a.txt", content="x"))
+    task = bench.task()
+
+    def emit(event: object) -> None:
+        if "hello" in str(event):
+            raise UpstreamError("no space")
+
+    with pytest.raises(UpstreamError, match="no space"):
+        await bench.runner(session).run(task, emit)
+    assert marked(task.marker.run) == {}
+    assert not (bench.tree / "a.txt").exists()
+
+
+async def test_huge_output_is_heard_and_does_not_grow(bench: Bench) -> None:
+    flood = "head -c 50000000 /dev/zero | tr '\\0' x"
+    long = {"text": "y" * 3_000_000, "piece": 100_000}
+    session = bench.script(call("shell", command=flood), long)
+    await bench.ran(session, task={"follow_up": lambda: None})
+    assert max(len(text) for text in bench.said) == 3_000_000
+    assert all(len(line) <= 120 for line in bench.lines)
+
+
+def agl_with(bench: Bench, task: AgentTask, environ: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Another process that runs the task."""
+    script = f"""
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from agl.adapters.codex import CodexRunner
+from agl.adapters.system import SystemClock, SystemProcesses
+from agl.ports.models import ModelId
+from agl.ports.processes import Marker
+from agl.testing.contracts.agent_runner import Desk
+runner = CodexRunner(SystemProcesses(), SystemClock(), {environ!r})
+task = Desk().task(Path({str(bench.tree)!r}), ModelId("codex", "gpt-5.5"))
+task = replace(task, marker=Marker({task.marker.run!r}, "1"))
+asyncio.run(runner.run(task, lambda event: None))
+"""
+    return subprocess.Popen([sys.executable, "-c", script])
+
+
+async def test_when_agl_is_killed_the_program_and_its_tool_die_too(bench: Bench) -> None:
+    session = bench.script(call("shell", command=AT_WORK))
+    task = bench.task()
+    agl = agl_with(bench, task, bench.environ(session))
+    try:
+        await until_there(bench.tree / "a")
+        assert program_of(task.marker.run)
+    finally:
+        agl.kill()
+        agl.wait()
+    left = await until_gone(task.marker.run, 5)
+    await bench.processes.end(task.marker)
+    assert left == {}
+
+
+async def test_when_agl_is_killed_a_program_that_does_not_listen_dies_too(
+    bench: Bench, tmp_path: Path
+) -> None:
+    path = a_codex(tmp_path, f"touch {bench.tree}/a; exec sleep 60")
+    task = bench.task()
+    agl = agl_with(bench, task, bench.environ(bench.script(), **path))
+    try:
+        await until_there(bench.tree / "a")
+    finally:
+        agl.kill()
+        agl.wait()
+    left = await until_gone(task.marker.run, 2)
+    await bench.processes.end(task.marker)
+    assert left == {}

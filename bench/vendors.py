@@ -117,6 +117,8 @@ def _below(table: Mapping[int, tuple[int, float]], top: int) -> Iterator[float]:
 def _vendors(folder: Path, session: Session) -> Iterator[Vendor]:
     if find_spec("claude_agent_sdk") is not None:
         yield _claude_code(folder, session)
+    if find_spec("codex_cli_bin") is not None:
+        yield _codex(folder, session)
 
 
 def _claude_code(folder: Path, session: Session) -> Vendor:
@@ -138,4 +140,33 @@ def _claude_code(folder: Path, session: Session) -> Vendor:
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         },
         ({"calls": [call]}, {"text": "Done."}),
+    )
+
+
+def _codex(folder: Path, session: Session) -> Vendor:
+    from agl.adapters.codex.program import bundled
+
+    home = folder / "codex"
+    home.mkdir(parents=True)
+    (home / "config.toml").write_text(
+        f"""model_provider = "mine"
+analytics.enabled = false
+features.plugins = false
+[model_providers.mine]
+name = "mine"
+base_url = "{session.v1}"
+env_key = "MINE_API_KEY"
+wire_api = "responses"
+"""
+    )
+    patch = "*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch\n"
+    return Vendor(
+        "Codex",
+        "codex:gpt-5.5",
+        (
+            *(str(bundled()), "exec", "--json", "--model", "gpt-5.5"),
+            *("--sandbox", "workspace-write", "task: agent 0"),
+        ),
+        {"CODEX_HOME": str(home), "MINE_API_KEY": "sk-scripted"},
+        ({"calls": [{"tool": "apply_patch", "input": patch}]}, {"text": "Done."}),
     )

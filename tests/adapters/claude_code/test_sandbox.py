@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from adapters.claude_code.bench import Bench, call
+from adapters.claude_code.test_ending import marked, until_there
 from agl.ports.agents import Equipped
 from agl.ports.errors import InputError
 from agl.ports.models import Restriction
@@ -134,6 +136,21 @@ async def test_nothing_is_written_in_the_repository(
     assert git("-C", bench.tree, "status", "--short").splitlines() == ["?? done", "?? try.sh"]
     assert not (repository / ".git/made").exists()
     assert "[a]" not in (repository / ".git/config").read_text()
+
+
+@fenced
+async def test_a_cancelled_command_leaves_nobody_and_nothing(
+    bench: Bench, repository: Path
+) -> None:
+    session = typing(bench, "touch begun; setsid sleep 300 & sleep 300")
+    task = bench.task(NO_VCS_WRITES)
+    work = asyncio.create_task(bench.runner(session).run(task, bench.events.append))
+    await until_there(bench.tree / "begun")
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert marked(task.marker.run) == {}
+    assert git("-C", bench.tree, "status", "--short").splitlines() == ["?? begun"]
 
 
 @fenced

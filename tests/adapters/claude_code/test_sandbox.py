@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from adapters.claude_code.bench import Bench, call
-from adapters.claude_code.test_ending import marked, until_there
+from adapters.claude_code.test_ending import marked, program_of, until_there
 from agl.ports.agents import Equipped
 from agl.ports.errors import InputError
 from agl.ports.models import Restriction
@@ -151,6 +152,35 @@ async def test_a_cancelled_command_leaves_nobody_and_nothing(
         await work
     assert marked(task.marker.run) == {}
     assert git("-C", bench.tree, "status", "--short").splitlines() == ["?? begun"]
+
+
+@fenced
+async def test_what_a_killed_program_leaves_of_it_is_removed_before_the_next(
+    bench: Bench, repository: Path
+) -> None:
+    (bench.tree / ".bashrc").touch()
+    (bench.tree / ".claude").mkdir()
+    (bench.tree / ".claude/settings.json").write_text("{}\n")
+    keep = "touch begun .gitkeep; sleep 300"
+    session = bench.script(
+        call("shell", command=keep), call("report_findings", findings=["x"]), {"text": "done"}
+    )
+    left: list[set[str]] = []
+
+    def names() -> set[str]:
+        return {str(path.relative_to(bench.tree)) for path in bench.tree.rglob("*")}
+
+    async def wait(error: Exception) -> None:
+        left.append(names())
+
+    task = bench.task(NO_VCS_WRITES, wait=wait)
+    work = asyncio.create_task(bench.runner(session).run(task, bench.events.append))
+    await until_there(bench.tree / ".gitkeep")
+    os.kill(program_of(task.marker.run), signal.SIGKILL)
+    await work
+    assert {".claude/hooks", ".mcp.json", ".gitconfig"} <= set(left[0])
+    own = {".bashrc", ".claude", ".claude/settings.json", ".git", ".gitkeep", "begun"}
+    assert names() == own
 
 
 @fenced

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Final
+
+from claude_agent_sdk import ClaudeAgentOptions
 
 from agl.adapters.claude_code.asking import effort_of, options_for
 from agl.adapters.claude_code.attempt import Attempt, Limits
 from agl.adapters.claude_code.environment import environment_for
 from agl.adapters.claude_code.hearing import Hearing
 from agl.adapters.claude_code.program import Program, bundled, find_program, wrapped
-from agl.adapters.claude_code.sandbox import NAME, Sandbox
+from agl.adapters.claude_code.sandbox import NAME, Covers, Sandbox
 from agl.ports.agents import AgentEvent, AgentOutcome, AgentRunner, AgentTask, Equipped
 from agl.ports.clock import Clock
 from agl.ports.errors import AuthenticationFailed, UpstreamError
@@ -80,7 +81,17 @@ class ClaudeCodeRunner(AgentRunner):
         emit(Equipped(str(program), NAME if confined else ""))
         env = environment_for(self._environ, task.marker)
         with wrapped(program, os.environ.keys() - env.keys()) as script:
-            options = partial(options_for, task, script, env, confined=confined)
+            covers = Covers(task.tree)
+
+            def options(
+                *, session: str | None, on_stderr: Callable[[str], None]
+            ) -> ClaudeAgentOptions:
+                if confined:
+                    covers.remove()
+                return options_for(
+                    *(task, script, env), confined=confined, session=session, on_stderr=on_stderr
+                )
+
             hearing = Hearing(emit, self._clock)
             return await Attempt(
                 task, options, hearing, self._processes, self._clock, self._limits

@@ -29,6 +29,13 @@ _PROBE: Final = (
     *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--", "true"),
 )
 
+# What Claude Code 2.1.332 puts over names that must not be written in, where there is nothing.
+_COVERS: Final = """.bash_profile .bashrc .claude/.cc-writes .claude/agents .claude/commands
+    .claude/hooks .claude/launch.json .claude/loop.md .claude/output-styles .claude/routines
+    .claude/scheduled_tasks.json .claude/settings.json .claude/settings.local.json .claude/skills
+    .claude/workflows .claude .gitconfig .gitmodules .idea .mcp.json .profile .ripgreprc .vscode
+    .zprofile .zshrc""".split()  # noqa: SIM905
+
 
 class Sandbox:
     """Whether Claude Code's sandbox of Linux and macOS is used. In it the shell writes in the tree
@@ -93,6 +100,25 @@ class Sandbox:
             return ""
         said = one_line(done.stderr.decode(errors="replace"))
         return f"bwrap does not work here: {said or f'exit status {done.status}'}"
+
+
+class Covers:
+    """Empty files of the sandbox, which stay in the tree when the program is killed amid a command.
+    Those that were there before are none."""
+
+    def __init__(self, tree: Path) -> None:
+        self._paths = [tree / name for name in _COVERS if not os.path.lexists(tree / name)]
+
+    def remove(self) -> None:
+        for path in self._paths:
+            if _is_hollow(path):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _is_hollow(path: Path) -> bool:
+    if path.is_dir() and not path.is_symlink():
+        return all(map(_is_hollow, path.iterdir()))
+    return path.is_file() and not path.is_symlink() and path.stat().st_size == 0
 
 
 def settings_of(task: AgentTask, *, confined: bool) -> dict[str, object]:

@@ -80,18 +80,18 @@ async def test_a_hold_gives_way_when_nothing_else_moves() -> None:
 
 
 def test_a_hold_stays_while_anything_else_moves() -> None:
-    async def hour() -> bool:
+    async def minute() -> bool:
         lease, released = Lease(), list[str]()
         hold = await held_by(goes_on_for_long, lease, released)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(3600), lease.taken(Waiting(lambda: 2)):
+            async with asyncio.timeout(60), lease.taken(Waiting(lambda: 2)):
                 pass
         assert hold.task is not None
         hold.task.cancel()
         return lease.hold is hold and released == []
 
     with asyncio.Runner(loop_factory=JumpingLoop) as runner:
-        assert runner.run(hour())
+        assert runner.run(minute())
 
 
 def test_a_hold_gives_way_only_when_nothing_moved_for_a_second_on_end() -> None:

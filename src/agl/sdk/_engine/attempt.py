@@ -31,7 +31,7 @@ from agl.sdk._engine.capabilities import require
 from agl.sdk._engine.patience import Waits
 from agl.sdk._engine.reports import AttemptAtWork, Report, agent_tools
 from agl.sdk._engine.scope import Asked, ScopeState
-from agl.sdk._engine.shielding import finish
+from agl.sdk._engine.shielding import finally_done, finish
 
 
 class Attempt:
@@ -119,7 +119,10 @@ class Attempt:
             wait=self._wait,
         )
         try:
-            async with asyncio.timeout(call.timeout_s) as limit:
+            async with (
+                finally_done(self._end_processes),
+                asyncio.timeout(call.timeout_s) as limit,
+            ):
                 self._limit = limit
                 outcome = await services.agents.run(task, self._hear)
         except AglError as error:
@@ -132,8 +135,6 @@ class Attempt:
                 f"step {self._asked.name!r} was still at work after {call.timeout_s} s;"
                 f" `agl resume {self._scope.scope.label}` begins it again"
             ) from error
-        finally:
-            await finish(self._end_processes())
         if self._report.is_missing:
             assert call.role.reporting is not None
             tool, problems = call.role.reporting.name, "; ".join(self._report.problems)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from agl.ports.errors import CorruptDocument, InputError, InternalError
+from agl.ports.errors import CorruptDocument, InputError, InternalError, UpstreamError
 from agl.ports.ids import Namespace, ProjectName, Scope
 from agl.ports.ledger import (
     Entry,
@@ -72,7 +72,14 @@ class Ledger:
             return None
 
     def write_outcome(self, outcome: Outcome) -> None:
-        self._store.write((*self._folder, "outcome"), outcome_to_json(outcome))
+        """Raises UpstreamError, with how the run ended, when that cannot be written."""
+        try:
+            self._store.write((*self._folder, "outcome"), outcome_to_json(outcome))
+        except UpstreamError as error:
+            raise UpstreamError(
+                f"{outcome.message}; and that the run ended so could not be written ({error});"
+                f" `agl resume {self._folder[-1]}` goes on from what is recorded"
+            ) from error
 
     def remove_outcome(self) -> None:
         self._store.remove((*self._folder, "outcome"))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -23,3 +24,19 @@ async def finish(work: Coroutine[Any, Any, T]) -> T:
     if cancelled is not None:
         raise cancelled
     return result
+
+
+@asynccontextmanager
+async def finally_done(work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
+    """Does the work to its end after the block. What failed in the block comes before a
+    cancellation that arrives meanwhile."""
+    try:
+        yield
+    except Exception:
+        with suppress(asyncio.CancelledError):
+            await finish(work())
+        raise
+    except BaseException:
+        await finish(work())
+        raise
+    await finish(work())

@@ -83,8 +83,9 @@ class Workspace(ABC):
 
         What stands in the way is kept first: everything dirty, and commits that `to` does not
         contain, as one commit whose parent is HEAD; nested repositories and ignored files whose
-        path `to` tracks are moved to the kept folder. Equal leftovers are kept once. Returns all
-        that was kept, commits first.
+        path `to` tracks are moved to the kept folder. Equal leftovers are kept once; what a merge
+        left and nobody changed is none, since git makes it again. Returns all that was kept,
+        commits first.
 
         Raises:
             UpstreamError: keeping failed; then nothing was reset.

@@ -127,6 +127,13 @@ RENAMES = {
 }
 
 
+async def test_a_hold_that_nobody_touched_is_told_by_agls_own_settings(repo: GitTrees) -> None:
+    repo.git("config", "merge.conflictStyle", "diff3")
+    two = await conflicting(repo)
+    await two.conflict()
+    assert await two.tree.restore(two.start, KEEPING) == ()
+
+
 @pytest.mark.parametrize(("key", "value"), RENAMES.items(), ids=RENAMES.keys())
 async def test_a_persons_settings_for_renames_have_no_effect(
     repo: GitTrees, key: str, value: str

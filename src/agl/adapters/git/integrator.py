@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 from agl.adapters.git.changes import Change, brought, changes
 from agl.adapters.git.conflicts import conflict_of, still_open, unmerged
+from agl.adapters.git.merging import options
 from agl.adapters.git.reflog import merge_heads
 from agl.adapters.git.runner import LONG_S
 from agl.adapters.git.turns import Turns
@@ -17,17 +18,6 @@ from agl.ports.integrator import Conflict, Integrator, Merged, NothingToMerge
 from agl.ports.locks import Locks
 from agl.ports.workspace import Keeping, Workspace
 
-# What a person set for their own merges, and must have no effect on AGL's: git's own defaults.
-# What has a flag is among the flags; git 2.46 and newer merge by diff.algorithm.
-_SETTINGS = (
-    "diff.algorithm=histogram",
-    "merge.conflictStyle=merge",
-    "merge.default=text",
-    "merge.directoryRenames=conflict",
-    "merge.renameLimit=7000",
-    "merge.renames=true",
-    "merge.renormalize=false",
-)
 _FLAGS = (
     "--no-ff",
     "--no-edit",
@@ -153,10 +143,9 @@ class GitIntegrator(Integrator):
             tree.clear_the_way(written, keeping)
         submodules = [one for one in coming if one.is_submodule]
         await tree.submodules.fetch(submodules)
-        settings = (*_SETTINGS, f"branch.{tree.scope.branch}.mergeOptions=")
-        options = (part for setting in settings for part in ("-c", setting))
+        settings = options(f"branch.{tree.scope.branch}.mergeOptions=")
         merge = ("merge", *_FLAGS, *flags, "-m", message, other)
-        answer = await tree.git.run(*options, *merge, check=False, timeout_s=LONG_S)
+        answer = await tree.git.run(*settings, *merge, check=False, timeout_s=LONG_S)
         found = await unmerged(tree.git) if answer.status != 0 else None
         if answer.status != 0 and not (found and merge_heads(tree.git_dir) == (other,)):
             raise UpstreamError(tree.git.refusal("merge", answer))

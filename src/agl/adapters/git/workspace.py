@@ -13,8 +13,10 @@ from agl.adapters.git.changes import Change, changes
 from agl.adapters.git.keeping import keep_lost
 from agl.adapters.git.kept_folders import KeptFolders, move, open_up
 from agl.adapters.git.kept_refs import keep_commit
+from agl.adapters.git.merging import merged_tree
 from agl.adapters.git.reflog import (
     OPERATION_FILES,
+    merge_heads,
     moved_through,
     operation_commits,
     strangers,
@@ -146,9 +148,17 @@ class GitWorkspace(Workspace):
             return look.head, []
         await self.index.stage(look)
         tree = (await self.git.run("write-tree")).text
-        if tree == await self.index.tree_of(look.head):
+        if tree == await self.index.tree_of(look.head) or await self._is_as_merged(look, tree):
             return tree, []
         return tree, [await self._keep(tree, look.head, keeping)]
+
+    async def _is_as_merged(self, look: Look, tree: str) -> bool:
+        """Whether the tree holds what the merge that it is in the middle of makes of its two
+        commits, and not a byte of anybody's."""
+        heads = merge_heads(self.git_dir)
+        if look.head is None or len(heads) != 1:
+            return False
+        return tree == await merged_tree(self.git, heads[0])
 
     async def _keep_lost(
         self, commits: Iterable[str | None], keeping: Keeping, *safe: str

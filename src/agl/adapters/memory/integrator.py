@@ -53,8 +53,8 @@ class MemoryIntegrator(Integrator):
         workspace = MemoryWorkspace(repository, tree.scope, tree.path)
         workspace.move_aside(in_the_way(found.ignored, merged.files), keeping)
         write(tree.path, found.files, merged.files)
-        paths, unmerged = frozenset(merged.files), frozenset(merged.conflicts)
-        repository.begin_merge(tree.path, Merging(other, paths, unmerged))
+        merging = Merging(other, merged.files, frozenset(merged.conflicts))
+        repository.begin_merge(tree.path, merging)
         return Conflict(
             tuple(
                 ConflictedPath(path, kind, _digest(tree.path / path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,11 +29,11 @@ class MemoryCommit:
 
 @dataclass(frozen=True, slots=True)
 class Merging:
-    """What a tree is in the middle of: the commit that comes in, the paths that it merged, and
-    those that it could not merge and that nobody staged."""
+    """What a tree is in the middle of: the commit that comes in, the files as the merge left them,
+    and the paths that it could not merge and that nobody staged."""
 
     other: str
-    merged: frozenset[str]
+    left: Snapshot
     unmerged: frozenset[str] = frozenset()
 
 
@@ -154,7 +154,7 @@ class MemoryRepository:
     def scan(self, tree: Path) -> Found:
         tracked = self.files(self.born(tree))
         merging = self.merging(tree)
-        known = tracked.keys() | (merging.merged if merging is not None else frozenset())
+        known = tracked.keys() | (merging.left.keys() if merging is not None else frozenset())
         return scan(tree, known, self.ignored)
 
     def put(self, tree: Path, commit: str, branch: str | None) -> None:
@@ -172,7 +172,7 @@ class MemoryRepository:
     def hold(self, tree: Path, start: str, other: str) -> None:
         """Moves HEAD and its branch back to `start`, in the middle of merging `other`; the files
         stay."""
-        merged = frozenset(self.files(self.head(tree)))
+        merged = self.files(self.head(tree))
         self._move(tree, start, self.branch_of(tree))
         self.settle(tree)
         self.begin_merge(tree, Merging(other, merged))
@@ -243,8 +243,7 @@ class MemoryRepository:
     def stage_in(self, tree: Path, path: str) -> None:
         merging = self.merging(tree)
         if merging is not None:
-            left = merging.unmerged - {path}
-            self.begin_merge(tree, Merging(merging.other, merging.merged, left))
+            self.begin_merge(tree, replace(merging, unmerged=merging.unmerged - {path}))
 
     def detach_in(self, tree: Path) -> None:
         self._move(tree, self.head(tree), None)

@@ -69,10 +69,12 @@ class MemoryWorkspace(Workspace):
         self._repository.detach_in(self.path)
 
     def keep_files(self, keeping: Keeping) -> list[KeptItem]:
-        """Keeps what differs from HEAD as a commit on HEAD; what was kept before is found again."""
+        """Keeps what differs from HEAD, and from what a merge left, as a commit on HEAD; what was
+        kept before is found again."""
         repository = self._repository
         head, files = repository.head(self.path), repository.scan(self.path).files
-        if files == repository.files(head):
+        merging = repository.merging(self.path)
+        if files == repository.files(head) or (merging is not None and files == merging.left):
             return []
         for item in _of_scope(repository, self.scope):
             if item.commit is not None and repository.files(item.commit) == files:

@@ -410,6 +410,49 @@ class IntegratorContract:
         assert (state.head, state.attached, state.clean) == (two.start, True, True)
         assert b"typed" in await kept_contents(repo)
 
+    @pytest.mark.parametrize(
+        ("here", "there"), [one[:2] for one in CONFLICTS.values()], ids=CONFLICTS.keys()
+    )
+    async def test_a_hold_that_nobody_touched_is_not_kept(
+        self, repo: TreesUnderTest, here: Change, there: Change
+    ) -> None:
+        two = await parted(repo, here, there)
+        conflict = await two.conflict()
+        assert await two.merge() == conflict
+        await two.tree.restore(two.start, KEEPING)
+        assert await repo.kept.items() == ()
+        assert await two.merge() == conflict
+        await two.assert_held()
+
+    @pytest.mark.parametrize(
+        "touch",
+        [
+            writes("new.txt", b""),
+            removes("docs/notes.txt"),
+            lambda tree: (tree / "docs" / "notes.txt").chmod(0o755),
+            writes("calc.py", b""),
+        ],
+        ids=["one more", "one less", "mode", "emptied"],
+    )
+    async def test_a_hold_that_somebody_touched_is_kept(
+        self, repo: TreesUnderTest, touch: Change
+    ) -> None:
+        two = await _conflicting(repo)
+        await two.conflict()
+        touch(two.tree.path)
+        before = files_below(two.tree.path)
+        (kept,) = await two.tree.restore(two.start, KEEPING)
+        assert kept.commit is not None
+        assert await repo.history.files(kept.commit) == before
+
+    async def test_what_a_build_was_red_on_is_not_kept_twice(self, repo: TreesUnderTest) -> None:
+        """The merge commit is."""
+        two = await _apart(repo)
+        head = await two.merged()
+        await repo.integrator.hold(two.tree, two.start, two.other, head)
+        kept = await two.tree.restore(two.start, KEEPING)
+        assert [one.commit for one in kept if one.commit != head] == []
+
     async def test_what_came_in_can_be_found_after_a_restore(self, repo: TreesUnderTest) -> None:
         two = await _conflicting(repo)
         await two.conflict()

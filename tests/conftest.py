@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 
 import pytest
-from hypothesis import settings
-
-# Whoever runs the tests by hand looks for new failures; CI says whether a change brought one.
-settings.register_profile("the same each time", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("the same each time")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,14 +83,16 @@ def services(
     """The container's wiring, on processes and a ledger that may die."""
     processes, clock, environ = MortalProcesses(life), SystemClock(), dict(os.environ)
     repository, project = find_repository(repo), ProjectName("shop")
-    git = Git(processes, environ, Marker("test/shop/x"))
+    # As in the container, one for each home: whoever else runs the same test is left alone.
+    marker_root = f"{hashlib.sha256(bytes(home)).hexdigest()[:12]}/shop"
+    git = Git(processes, environ, Marker(f"{marker_root}/x"))
     locks = FilesystemLocks(repository.common_dir / "agl")
     trees = home.parent / "trees"
     return Services(
         project=project,
         build="gate",
         build_timeout_s=60,
-        marker_root="test/shop",
+        marker_root=marker_root,
         checkout=repository.top,
         store=MortalStore(home, life),
         log=MemoryEventLog(),
@@ -101,7 +104,7 @@ def services(
             trees,
             locks,
             clock,
-            Equipment(git, verifier, repository.top, "test/shop"),
+            Equipment(git, verifier, repository.top, marker_root),
         ),
         integrator=GitIntegrator(locks, clock),
         history=GitHistory(git, repository),

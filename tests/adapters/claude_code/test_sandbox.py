@@ -163,7 +163,9 @@ async def test_what_a_killed_program_leaves_of_it_is_removed_before_the_next(
     (bench.tree / ".claude/settings.json").write_text("{}\n")
     keep = "touch begun .gitkeep; sleep 300"
     session = bench.script(
-        call("shell", command=keep), call("report_findings", findings=["x"]), {"text": "done"}
+        call("write", path=".zshrc", content="x\n"),
+        call("shell", command=keep),
+        call("report_findings", findings=["x"]),
     )
     left: list[set[str]] = []
 
@@ -179,7 +181,7 @@ async def test_what_a_killed_program_leaves_of_it_is_removed_before_the_next(
     os.kill(program_of(task.marker.run), signal.SIGKILL)
     await work
     assert {".claude/hooks", ".mcp.json", ".gitconfig"} <= set(left[0])
-    own = {".bashrc", ".claude", ".claude/settings.json", ".git", ".gitkeep", "begun"}
+    own = {".bashrc", ".claude", ".claude/settings.json", ".git", ".gitkeep", "begun", ".zshrc"}
     assert names() == own
 
 

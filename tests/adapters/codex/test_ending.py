@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from adapters.codex.bench import Bench, call
-from agl.ports.agents import AgentTask
+from agl.ports.agents import AgentTask, ToolAnswer
 from agl.ports.errors import StreamDropped, UpstreamError
 from agl.ports.models import Usage
 
@@ -88,16 +89,16 @@ async def test_a_cancelled_tool_of_the_task_is_over_too(bench: Bench) -> None:
     """It may wait for a person."""
     asked, ended = asyncio.Event(), asyncio.Event()
 
-    async def handler(arguments: object) -> object:
+    async def handler(arguments: object) -> ToolAnswer:
         asked.set()
         try:
             await asyncio.Event().wait()
         finally:
             ended.set()
+        return ToolAnswer("never")
 
-    task = bench.task()
-    (tool,) = task.tools
-    object.__setattr__(tool, "handler", handler)
+    (tool,) = bench.task().tools
+    task = bench.task(tools=(replace(tool, handler=handler),))
     session = bench.script(call("report_findings", findings=[]))
     work = asyncio.create_task(bench.runner(session, idle_s=0.5).run(task, bench.events.append))
     async with asyncio.timeout(20):

@@ -87,8 +87,10 @@ def thread_for(
                 **{name: {"enabled": False} for name in known.config.get("mcp_servers") or ()},
                 SERVER: _server(address),
             },
+            # One that is not named would be written down as trusted.
             "projects": {
-                name: {"trust_level": "untrusted"} for name in known.config.get("projects") or ()
+                name: {"trust_level": "untrusted"}
+                for name in (str(task.tree), *(known.config.get("projects") or ()))
             },
             "shell_environment_policy": {"inherit": "all", "exclude": secrets_of(environ)},
             **_provider(known, environ),

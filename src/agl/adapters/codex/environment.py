@@ -35,11 +35,15 @@ def secrets_of(environ: Mapping[str, str]) -> list[str]:
     return sorted({*OWN_KEYS, *_named_keys(environ)})
 
 
+def home_of(environ: Mapping[str, str]) -> Path:
+    """Where the program keeps its login, its configuration and its threads."""
+    return Path(environ.get("CODEX_HOME") or Path(environ.get("HOME", "/"), ".codex"))
+
+
 def _named_keys(environ: Mapping[str, str]) -> set[str]:
     """Variables that the person's own configuration of Codex names as keys of providers."""
-    home = environ.get("CODEX_HOME") or Path(environ.get("HOME", "/"), ".codex")
     try:
-        config = tomllib.loads(Path(home, "config.toml").read_text(encoding="utf-8"))
+        config = tomllib.loads((home_of(environ) / "config.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return set()
     providers = config.get("model_providers")

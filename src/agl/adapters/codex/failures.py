@@ -80,7 +80,7 @@ class Failure:
 
 def failure_of(error: Mapping[str, Any], now: datetime, resets_at: float | None) -> Failure:
     """Reads a turn's error. `resets_at`: when an allowance that is used up begins anew."""
-    said = str(error.get("message", ""))
+    said = str(error.get("additionalDetails") or error.get("message", ""))
     info = error.get("codexErrorInfo")
     kind, status = (info, 0) if isinstance(info, str) else ("", 0)
     if isinstance(info, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -69,8 +70,7 @@ class Hearing:
             case "model/rerouted":
                 self.model = str(params.get("toModel") or self.model)
             case "error" if params.get("willRetry"):
-                said = (params.get("error") or {}).get("message", "")
-                self._emit(Acted(_short(f"Codex asks the model again: {said}")))
+                return self._hear_retry(params.get("error") or {})
             case "turn/completed":
                 return self._hear_end(params.get("turn") or {})
         return False
@@ -114,6 +114,13 @@ class Hearing:
             if one.get("usedPercent", 0) >= 100 and isinstance(one.get("resetsAt"), int | float)
         ]
         self._resets_at = max(until, default=self._resets_at)
+
+    def _hear_retry(self, error: Mapping[str, Any]) -> Failure | bool:
+        """What is about to be asked again is AGL's to decide. Only from web sockets the program is
+        let go on, to what it falls back to."""
+        if re.search(r"url: wss?:", str(error.get("additionalDetails"))):
+            return False
+        return failure_of(error, self._clock.now(), self._resets_at)
 
     def _hear_end(self, turn: Mapping[str, Any]) -> Failure | bool:
         self.turn_is_over = True

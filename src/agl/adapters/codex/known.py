@@ -18,6 +18,14 @@ class Known:
     needs_login: bool = True
     models: tuple[str, ...] = ()
 
+    @property
+    def key_name(self) -> str | None:
+        """The variable in which the configured provider wants its key."""
+        providers = self.config.get("model_providers") or {}
+        provider = providers.get(self.config.get("model_provider")) or {}
+        name = provider.get("env_key")
+        return name if isinstance(name, str) else None
+
     def model(self, name: str) -> str:
         """The model of that name: `sol` is the newest of them, the first in the program's list."""
         return next((one for one in self.models if one.endswith(f"-{name}")), name)

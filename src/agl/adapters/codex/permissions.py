@@ -17,17 +17,24 @@ Json = dict[str, Any]
 
 
 class Permissions:
-    """In Codex's sandbox, files are written in the tree and in `scratch` alone, and without the
-    network nothing is reached. Without it nothing confines the shell, and file tools are judged
-    here."""
+    """In Codex's sandbox, files are written in the tree and in `scratch` alone, `login` is not
+    read, and without the network nothing is reached. Without it nothing confines the shell, and
+    file tools are judged here."""
 
     def __init__(
-        self, is_confined: bool, restrictions: frozenset[Restriction], tree: Path, scratch: Path
+        self,
+        restrictions: frozenset[Restriction],
+        tree: Path,
+        *,
+        is_confined: bool,
+        scratch: Path,
+        login: Path,
     ) -> None:
         self._is_confined = is_confined
         self._restrictions = restrictions
         self._tree = tree
         self._scratch = scratch
+        self._login = login
         self._changes: dict[object, list[object]] = {}
 
     @property
@@ -49,6 +56,9 @@ class Permissions:
                 ":root": "read",
                 ":project_roots": {".": writes},
                 str(self._scratch): "write",
+                # Where anything may not be read, a person's own rules do not lead commands out of
+                # the sandbox (0.163.0).
+                str(self._login): "deny",
             },
             "network": {"enabled": Restriction.NO_NETWORK not in self._restrictions},
         }

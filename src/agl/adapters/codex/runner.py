@@ -12,7 +12,7 @@ from typing import Final
 from agl.adapters.codex.asking import argv_for, effort_of, key_for, thread_for
 from agl.adapters.codex.attempt import Attempt, Launch, Limits
 from agl.adapters.codex.conversation import Conversation, Ended, Json, Refused
-from agl.adapters.codex.environment import environment_for
+from agl.adapters.codex.environment import environment_for, home_of
 from agl.adapters.codex.hearing import Hearing
 from agl.adapters.codex.known import Known, learn
 from agl.adapters.codex.permissions import Permissions
@@ -68,6 +68,10 @@ class CodexRunner(AgentRunner):
             raise AuthenticationFailed(
                 f"{program} is not logged in; run `codex login`, or set OPENAI_API_KEY"
             )
+        if known.key_name is not None and not self._environ.get(known.key_name):
+            raise AuthenticationFailed(
+                f"{program} wants the key of its provider in {known.key_name}; set it"
+            )
         return f"{program}, {'its sandbox' if is_confined else 'no sandbox'}"
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
@@ -75,7 +79,13 @@ class CodexRunner(AgentRunner):
         emit(Equipped(str(program), "Codex's sandbox" if is_confined else ""))
         with scratch_folder() as scratch:
             env = environment_for(self._environ, task.marker, scratch)
-            permissions = Permissions(is_confined, task.restrictions, task.tree, scratch)
+            permissions = Permissions(
+                task.restrictions,
+                task.tree,
+                is_confined=is_confined,
+                scratch=scratch,
+                login=home_of(env) / "auth.json",
+            )
             async with serving(task.tools) as address:
 
                 async def thread(conversation: Conversation) -> Json:

@@ -321,6 +321,21 @@ def test_again_in_a_child_takes_its_landing_back(tmp_path: Path) -> None:
     }
 
 
+def test_again_in_the_parent_leaves_what_a_child_did_before(tmp_path: Path) -> None:
+    async def body(run: Run[None]) -> None:
+        child = run.worktree("a")
+        await child.step(writer("early"), commit="Early")
+        await run.step(writer("plan"), commit="Plan")
+        await child.step(writer("late"), commit="Late")
+        assert (await child.integrate()).landed
+
+    h = made(tmp_path, agent={name: writes(**{name: "1"}) for name in ("early", "plan", "late")})
+    h.run(of(body))
+    report = h.resume(again="plan")
+    assert report.result == "landed", report.message
+    assert h.ran == ["plan#1", "late@a#1"]
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "_base", "A"])
 def test_a_namespace_is_checked(tmp_path: Path, name: str) -> None:
     async def body(run: Run[None]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agl.adapters.memory.clock import ManualClock
+from agl.adapters.memory.clock import HurryingClock, ManualClock
 from agl.adapters.system import SystemClock
 from agl.api import runs
 from agl.api.endings import Report
@@ -26,18 +26,10 @@ MODEL = ModelId("fake", "model")
 HOUR = 3600.0
 
 
-class HurryingClock(ManualClock):
-    """Whoever sleeps has slept."""
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0)
-        self.advance(seconds)
-
-
 def waits(clock: ManualClock, max_wait_s: float = HOUR) -> tuple[Waits, list[float]]:
     told: list[float] = []
     made = Waits(
-        Patience(clock, max_wait_s), "fake", lambda why, pause_s, until: told.append(pause_s)
+        Patience(clock, max_wait_s, "run"), "fake", lambda why, pause_s, until: told.append(pause_s)
     )
     return made, told
 
@@ -98,7 +90,7 @@ async def test_i5_a_limit_is_waited_for_until_it_ends_and_not_beyond() -> None:
 
 async def test_steps_that_meet_one_wall_wait_for_it_together() -> None:
     clock = ManualClock()
-    patience = Patience(clock, HOUR)
+    patience = Patience(clock, HOUR, "run")
     told: list[tuple[str, float]] = []
 
     async def meet(name: str, error: Transient) -> None:
@@ -129,9 +121,10 @@ async def two(run: Run[None]) -> None:
 
 def ran(folder: Path, agent: object, max_wait_s: float) -> tuple[Report, container.InMemory]:
     world = container.in_memory(folder, agent=agent)  # type: ignore[arg-type]
-    services = dataclasses.replace(world.services, clock=HurryingClock())
     loaded = runs.Loaded(two.module, two)
-    report = asyncio.run(runs.run(services, loaded, Label("run"), None, max_wait_s=max_wait_s))
+    report = asyncio.run(
+        runs.run(world.services, loaded, Label("run"), None, max_wait_s=max_wait_s)
+    )
     return report, world
 
 
@@ -172,7 +165,8 @@ def test_a_limit_beyond_what_may_be_waited_ends_the_run_resumable(tmp_path: Path
     agent = {"a": Play(fails=UsageLimited("used up", retry_after_s=2 * HOUR))}
     report, _ = ran(tmp_path, agent, HOUR)
     assert (report.exit_code, report.outcome) == (9, "limit")
-    assert "used up; it ends at 2030-01-01 02:00:00 UTC" in report.message
+    said = "used up; it ends at 2030-01-01 02:00:00 UTC, `agl resume run` goes on then"
+    assert said in report.message
 
 
 @pytest.mark.parametrize("named", [0, -5, float("nan")])
@@ -192,7 +186,7 @@ async def test_a_time_beyond_all_calendars_is_given_up() -> None:
 
 
 async def test_a_wall_that_nobody_waits_for_holds_up_nobody() -> None:
-    patience = Patience(HurryingClock(), 10)
+    patience = Patience(HurryingClock(), 10, "run")
     told: list[float] = []
 
     def tell(why: str, pause_s: float, until: str) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from agl.ports.errors import Overloaded
+from agl.ports.scripts import Plays
 from agl.sdk import (
     Choice,
     ModelId,
@@ -112,3 +114,16 @@ def test_a_grandchild_is_named_as_in_a_scripts_keys(tmp_path: Path) -> None:
     assert h.recorded("cats/kitten") == h.recorded("cats", "kitten")
     assert (h.tree("cats/kitten") / "k.txt").read_text() == "k\n"
     assert [entry.name for entry in h.recorded("cats")] == ["kitten"]
+
+
+def test_a_provider_is_waited_for_in_no_time(tmp_path: Path) -> None:
+    fails = Play(fails=Overloaded("no capacity"))
+    agent: Plays = {**PLAYS, "implement": [*[fails] * 8, Play(files={"a.txt": "one\n"})]}
+    h = harness(tmp_path, agent=agent, answers=["no"], verdicts=[True], max_wait_s=3600)
+    assert h.run(small, Params(request="x")).outcome == "finished"
+    assert h.events.count("waiting") == 8
+    h = harness(tmp_path / "impatient", agent=agent)
+    assert h.run(small, Params(request="x")).exit_code == 6
+    h.max_wait_s = 3600
+    h.answers, h.verdicts = ["no"], [True]
+    assert h.resume().outcome == "finished"

@@ -23,7 +23,7 @@ from agl.ports.store import Store
 
 if TYPE_CHECKING:
     from agl.adapters.memory.agent import MemoryAgent
-    from agl.adapters.memory.clock import ManualClock
+    from agl.adapters.memory.clock import HurryingClock
     from agl.adapters.memory.event_log import MemoryEventLog
     from agl.adapters.memory.repository import MemoryRepository
     from agl.adapters.memory.store import MemoryStore
@@ -211,7 +211,7 @@ class InMemory:
     repository: MemoryRepository
     store: MemoryStore
     log: MemoryEventLog
-    clock: ManualClock
+    clock: HurryingClock
     agent: MemoryAgent
     terminal: MemoryTerminal
     verifier: MemoryVerifier
@@ -230,7 +230,7 @@ def in_memory(
     """The ports of a project in memory, its trees below `folder`; its first commit holds `files`.
     With `after`, a new process over the repository, ledger, log and clock of that one."""
     from agl.adapters.memory.agent import MemoryAgent
-    from agl.adapters.memory.clock import ManualClock
+    from agl.adapters.memory.clock import HurryingClock
     from agl.adapters.memory.event_log import MemoryEventLog
     from agl.adapters.memory.integrator import MemoryIntegrator
     from agl.adapters.memory.locks import MemoryLocks
@@ -246,7 +246,7 @@ def in_memory(
     from agl.sdk._engine.services import Services
 
     if after is None:
-        clock, ledger, log = ManualClock(), MemoryStore(), MemoryEventLog()
+        clock, ledger, log = HurryingClock(), MemoryStore(), MemoryEventLog()
         repository = MemoryRepository.with_files(folder, clock, files or {})
     else:
         clock, ledger, log = after.clock, after.store, after.log

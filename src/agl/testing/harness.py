@@ -39,6 +39,7 @@ class Harness:
         verdicts: Verdicts = (),
         files: Mapping[str, str | bytes] | None = None,
         build: str | None = "build",
+        max_wait_s: float = 0.0,
     ) -> None:
         first = {
             path: content.encode() if isinstance(content, str) else content
@@ -47,6 +48,7 @@ class Harness:
         self.agent: Plays | None = agent
         self.answers: Answers = answers
         self.verdicts: Verdicts = verdicts
+        self.max_wait_s = max_wait_s
         self._build = build
         self._folder = folder
         self._now = container.in_memory(folder, files=first, build=build)
@@ -71,7 +73,9 @@ class Harness:
         self._workflow = workflow
         loaded = runs.Loaded(workflow.module, workflow)
         services = self._process(interrupt_after)
-        return self._drive(runs.run(services, loaded, Label(label), params))
+        return self._drive(
+            runs.run(services, loaded, Label(label), params, max_wait_s=self.max_wait_s)
+        )
 
     def resume(
         self,
@@ -91,7 +95,15 @@ class Harness:
             raise InputError("nothing was run yet; call run first")
         loaded = runs.Loaded(chosen.module, chosen)
         services = self._process(interrupt_after)
-        return self._drive(runs.resume(services, lambda _: loaded, Label(label), again=again))
+        return self._drive(
+            runs.resume(
+                services,
+                lambda _: loaded,
+                Label(label),
+                again=again,
+                max_wait_s=self.max_wait_s,
+            )
+        )
 
     def recorded(self, *path: str, label: str = "run") -> tuple[Entry, ...]:
         """Every entry of the run itself, in order; with a path of namespaces, of that child: one
@@ -194,10 +206,18 @@ def harness(
     verdicts: Verdicts = (),
     files: Mapping[str, str | bytes] | None = None,
     build: str | None = "build",
+    max_wait_s: float = 0.0,
 ) -> Harness:
     """A project on fakes. `agent` says what each step does (by name, as in a script's keys),
     `answers` what the person answers, `verdicts` what the build says, `files` what the repository
-    holds at first."""
+    holds at first. A provider that cannot answer is waited for, for `max_wait_s` seconds in a row,
+    which pass at once."""
     return Harness(
-        tmp_path, agent=agent, answers=answers, verdicts=verdicts, files=files, build=build
+        tmp_path,
+        agent=agent,
+        answers=answers,
+        verdicts=verdicts,
+        files=files,
+        build=build,
+        max_wait_s=max_wait_s,
     )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from agl.adapters.memory.clock import ManualClock
+from agl.adapters.memory.clock import HurryingClock, ManualClock
 from agl.testing.contracts.clock import ClockContract
 
 START = datetime(2031, 5, 1, 12, tzinfo=UTC)
@@ -20,6 +20,21 @@ class TestManualClock(ClockContract):
     @pytest.fixture
     def pass_time(self, clock: ManualClock) -> Callable[[float], None]:
         return clock.advance
+
+
+class TestHurryingClock(ClockContract):
+    @pytest.fixture
+    def clock(self) -> HurryingClock:
+        return HurryingClock(START)
+
+    @pytest.fixture
+    def pass_time(self) -> Callable[[float], None]:
+        return lambda seconds: None
+
+
+def test_a_clock_that_hurries_shows_no_moment_twice() -> None:
+    clock = HurryingClock(START)
+    assert clock.now() < clock.now()
 
 
 def test_the_clock_stands_still() -> None:

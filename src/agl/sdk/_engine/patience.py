@@ -17,12 +17,13 @@ _A_YEAR_S = 366 * 86400.0
 
 
 class Patience:
-    """How long the steps of a run wait, at most `max_wait_s` seconds in a row. Steps that meet one
-    provider's wall wait for it together."""
+    """How long the steps of that run wait, at most `max_wait_s` seconds in a row. Steps that meet
+    one provider's wall wait for it together."""
 
-    def __init__(self, clock: Clock, max_wait_s: float) -> None:
+    def __init__(self, clock: Clock, max_wait_s: float, label: str) -> None:
         self.clock = clock
         self.max_wait_s = max_wait_s
+        self.label = label
         self._walls: dict[str, float] = {}
 
     def pause_s(self, provider: str, error: Transient, failures: int) -> float:
@@ -77,7 +78,9 @@ class Waits:
         if self._waited_s + pause_s > patience.max_wait_s:
             self._given_up = error
             if isinstance(error, UsageLimited) and error.retry_after_s is not None:
-                raise LimitReached(f"{error}; it ends at {until}, resume the run then") from error
+                raise LimitReached(
+                    f"{error}; it ends at {until}, `agl resume {patience.label}` goes on then"
+                ) from error
             raise error
         self._waited_s += pause_s
         patience.meet(self._provider, pause_s)

@@ -62,7 +62,7 @@ class RunState:
 
     def __post_init__(self) -> None:
         self.waiting = Waiting(lambda: len(self.calls))
-        self.patience = Patience(self.services.clock, self.max_wait_s)
+        self.patience = Patience(self.services.clock, self.max_wait_s, self.root.label)
 
     @property
     def marker(self) -> Marker:

@@ -15,7 +15,7 @@ from agl.ports.agents import AgentTask, AgentTool
 from agl.ports.errors import InputError
 from agl.ports.models import ModelId
 
-_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra")
+EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra")
 _BUILT_IN: Final = "openai"
 _OWN_PROVIDER: Final = "agl"
 _OPENAI: Final = "https://api.openai.com/v1"
@@ -52,10 +52,10 @@ def effort_of(model: ModelId) -> str | None:
         InputError: there is another setting, or another level.
     """
     for name, value in model.settings:
-        if name != "effort" or value not in _EFFORTS:
+        if name != "effort" or value not in EFFORTS:
             raise InputError(
                 f"model {str(model)!r} has {name} {value!r}; known is effort, one of"
-                f" {', '.join(_EFFORTS)}"
+                f" {', '.join(EFFORTS)}"
             )
     return next((value for _, value in model.settings), None)
 
@@ -68,6 +68,7 @@ def argv_for(program: Program) -> tuple[str, ...]:
 
 def thread_for(
     task: AgentTask,
+    model: str,
     known: Known,
     permissions: Permissions,
     address: Address,
@@ -76,7 +77,7 @@ def thread_for(
     """The task's role. Of the person's own configuration the model's provider stays; servers and
     trusted folders are closed by name."""
     return {
-        "model": known.model(task.model.name),
+        "model": model,
         "cwd": str(task.tree),
         "approvalPolicy": permissions.approval,
         "baseInstructions": task.instructions,

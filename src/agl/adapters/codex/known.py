@@ -16,7 +16,6 @@ class Known:
     config: Mapping[str, Any] = field(default_factory=dict)
     is_logged_in: bool = False
     needs_login: bool = True
-    models: tuple[str, ...] = ()
 
     @property
     def key_name(self) -> str | None:
@@ -25,10 +24,6 @@ class Known:
         provider = providers.get(self.config.get("model_provider")) or {}
         name = provider.get("env_key")
         return name if isinstance(name, str) else None
-
-    def model(self, name: str) -> str:
-        """The model of that name: `sol` is the newest of them, the first in the program's list."""
-        return next((one for one in self.models if one.endswith(f"-{name}")), name)
 
 
 async def learn(conversation: Conversation) -> Known:
@@ -39,10 +34,18 @@ async def learn(conversation: Conversation) -> Known:
     """
     read = await conversation.ask("config/read", {})
     account = await conversation.ask("account/read", {"refreshToken": False})
-    listed = await conversation.ask("model/list", {})
     return Known(
         read.get("config") or {},
         account.get("account") is not None,
         bool(account.get("requiresOpenaiAuth", True)),
-        tuple(str(one.get("model")) for one in listed.get("data") or ()),
     )
+
+
+async def model_of(conversation: Conversation, name: str) -> str:
+    """The model of that name. One without a dash is a family's, and means its newest: the first in
+    the program's list."""
+    if "-" in name:
+        return name
+    listed = await conversation.ask("model/list", {})
+    models = [str(one.get("model")) for one in listed.get("data") or ()]
+    return next((one for one in models if one.endswith(f"-{name}")), name)

@@ -14,7 +14,7 @@ from agl.adapters.codex.attempt import Attempt, Launch, Limits
 from agl.adapters.codex.conversation import Conversation, Ended, Json, Refused
 from agl.adapters.codex.environment import environment_for, home_of
 from agl.adapters.codex.hearing import Hearing
-from agl.adapters.codex.known import Known, learn
+from agl.adapters.codex.known import Known, learn, model_of
 from agl.adapters.codex.permissions import Permissions
 from agl.adapters.codex.program import Program, bundled, can_confine, find_program
 from agl.adapters.codex.tools import serving
@@ -90,7 +90,8 @@ class CodexRunner(AgentRunner):
 
                 async def thread(conversation: Conversation) -> Json:
                     known = await learn(conversation)
-                    return thread_for(task, known, permissions, address, self._environ)
+                    model = await model_of(conversation, task.model.name)
+                    return thread_for(task, model, known, permissions, address, self._environ)
 
                 launch = Launch(argv_for(program), env, task.tree, thread)
                 hearing = Hearing(emit, self._clock)

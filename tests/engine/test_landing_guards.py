@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agl.adapters.memory.integrator import MemoryIntegrator
+from agl.adapters.memory.trees_workspaces import MemoryWorkspace, MemoryWorkspaces
 from agl.api import runs
 from agl.api.endings import Report
 from agl.config import container
 from agl.config.container import InMemory
 from agl.ports.agents import AgentEvent, AgentTask
-from agl.ports.ids import Label
+from agl.ports.ids import Label, Scope
+from agl.ports.integrator import Conflict, Merged, NothingToMerge
 from agl.ports.ledger import Kind
 from agl.ports.scripts import Plays
-from agl.ports.workspace import Workspace
+from agl.ports.workspace import Keeping, KeptItem, Workspace
 from agl.sdk import Choice, Run, Screen, StateError, Stop, UpstreamError, Workflow
 from agl.sdk._engine import landings
 from agl.testing.harness import Harness
@@ -224,6 +227,65 @@ def test_a_repair_that_ends_the_merge_instead_is_not_done(tmp_path: Path) -> Non
     report = begin(world, of(body))
     assert report.exit_code == 6
     assert "ended the merge" in report.message
+
+
+class SlowTree(MemoryWorkspace):
+    async def restore(self, to: str, keeping: Keeping) -> tuple[KeptItem, ...]:
+        await asyncio.sleep(0.01)
+        return await super().restore(to, keeping)
+
+
+class SlowIntegrator(MemoryIntegrator):
+    """Takes its time, as git does."""
+
+    async def conclude(
+        self,
+        tree: Workspace,
+        start: str,
+        other: str,
+        message: str,
+        conflict: Conflict,
+        keeping: Keeping,
+    ) -> Merged | Conflict | NothingToMerge:
+        await asyncio.sleep(0.01)
+        return await super().conclude(tree, start, other, message, conflict, keeping)
+
+
+class SlowWorkspaces(MemoryWorkspaces):
+    def __init__(self, world: InMemory) -> None:
+        super().__init__(world.repository, world.services.project)
+        self._world = world
+
+    async def open(self, scope: Scope, start: str) -> Workspace:
+        tree = await super().open(scope, start)
+        return SlowTree(self._world.repository, scope, tree.path)
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(("retry", "abort"), repeat=2)))
+def test_of_two_calls_at_once_on_a_landing_one_is_refused(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    async def body(run: Run[None]) -> None:
+        await two_that_clash(run)
+        landing = await run.worktree("b").integrate()
+        (world.services.workspaces.folder(run._place.scope) / "same.txt").write_text("both")
+        calls = (getattr(landing, name)() for name in (first, second))
+        one, other = await asyncio.gather(*calls, return_exceptions=True)
+        assert one is None
+        assert isinstance(other, StateError)
+        assert f"{first}() of it is at work" in str(other)
+        assert landing.landed is (first == "retry")
+        assert not landing.conflicted
+
+    world = container.in_memory(
+        tmp_path, agent=CLASH, files={"same.txt": b"base"}, verdicts=lambda tree, command: True
+    )
+    slow = {"integrator": SlowIntegrator(world.repository), "workspaces": SlowWorkspaces(world)}
+    report = begin(world, of(body), **slow)
+    assert report.outcome == "finished", report.message
+    files = asyncio.run(world.services.history.files(report.head))
+    assert files == {"same.txt": b"both" if first == "retry" else b"a"}
+    assert report.unlanded == (() if first == "retry" else ("b",))
 
 
 RETRIES = """a, b = run.worktree("a"), run.worktree("b")

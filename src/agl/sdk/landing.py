@@ -61,7 +61,7 @@ class Landing:
         since, merges anew; then builds again.
 
         Raises:
-            StateError: it is settled.
+            StateError: it is settled, or another task's call on it is at work.
             UpstreamError: git or the disk failed; it is settled, and has not landed.
         """
         with self._run.call():
@@ -72,7 +72,7 @@ class Landing:
         kept.
 
         Raises:
-            StateError: it is settled.
+            StateError: it is settled, or another task's call on it is at work.
             UpstreamError: git or the disk failed; it is settled.
         """
         with self._run.call():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from agl.ports.errors import StateError
 from agl.ports.integrator import Conflict, Merged, NothingToMerge
@@ -33,6 +33,7 @@ class LandingAtWork:
         self._served = 0
         self._hold: Hold | None = None
         self._is_given_up = False
+        self._at_work: str | None = None
 
     @property
     def last(self) -> Stage:
@@ -82,8 +83,16 @@ class LandingAtWork:
 
     async def retry(self) -> None:
         """Concludes what was resolved in the tree, or merges what the child has now, and builds."""
-        self._refuse_in_tool("retry")
-        self._refuse_settled("retry")
+        with self._alone("retry"):
+            await self._retry()
+
+    async def abort(self) -> None:
+        """Gives the landing up; what was typed in the tree is kept. One that is recorded to have
+        landed has landed."""
+        with self._alone("abort"):
+            await self._abort()
+
+    async def _retry(self) -> None:
         following = self._following()
         if following is not None and following.state is not State.ABORTED:
             self._serve_next()
@@ -101,11 +110,7 @@ class LandingAtWork:
             self._let_go()
             raise
 
-    async def abort(self) -> None:
-        """Gives the landing up; what was typed in the tree is kept. One that is recorded to have
-        landed has landed."""
-        self._refuse_in_tool("abort")
-        self._refuse_settled("abort")
+    async def _abort(self) -> None:
         while self._following() is not None:
             self._serve_next()
         if not self.is_open:
@@ -315,12 +320,25 @@ class LandingAtWork:
         for scope in (self._parent.scope, self._child.scope):
             refuse_in_tool(scope, f"{verb}() of {self._name!r}")
 
-    def _refuse_settled(self, verb: str) -> None:
+    @contextmanager
+    def _alone(self, verb: str) -> Iterator[None]:
+        """A call on a landing that is open, while no other one is at work on it."""
+        self._refuse_in_tool(verb)
+        if self._at_work is not None:
+            raise StateError(
+                f"{verb}() of the landing of {self._name!r} was called while {self._at_work}() of"
+                " it is at work; await that one first"
+            )
         if not self.is_open:
             raise StateError(
                 f"the landing of {self._name!r} is settled: {self.last.state.value}; {verb}() is"
                 " for one that is conflicted"
             )
+        self._at_work = verb
+        try:
+            yield
+        finally:
+            self._at_work = None
 
     @property
     def _message(self) -> str:

@@ -113,6 +113,22 @@ def test_a_child_without_a_change_has_nothing_to_land(tmp_path: Path) -> None:
     assert report.result == "produced_nothing"
 
 
+def test_a_child_that_came_in_with_another_one_is_not_told_as_not_landed(tmp_path: Path) -> None:
+    seen: list[Landing] = []
+
+    async def body(run: Run[None]) -> None:
+        first = run.worktree("a")
+        await first.step(writer("write-a"), commit="Write a")
+        second = run.worktree("b", base="agl/_work/run/a")
+        await second.step(writer("write-b"), commit="Write b")
+        seen.append(await second.integrate())
+        seen.append(await first.integrate())
+
+    report = made(tmp_path, agent=THREE).run(of(body))
+    assert [(one.landed, one.nothing) for one in seen] == [(True, False), (False, True)]
+    assert (report.result, report.unlanded) == ("landed", ())
+
+
 def test_a_later_child_sees_what_an_earlier_one_landed(tmp_path: Path) -> None:
     heads: list[str] = []
 

@@ -34,6 +34,10 @@ async def ends() -> None:
     pass
 
 
+async def is_cancelled() -> None:
+    raise asyncio.CancelledError
+
+
 async def goes_on() -> None:
     await asyncio.sleep(60)
 
@@ -53,8 +57,8 @@ async def land(lease: Lease, waiting: Waiting) -> bool:
 
 @pytest.mark.parametrize(
     ("work", "gives_way"),
-    [(ends, True), (fails, False), (goes_on, False)],
-    ids=["ends", "fails", "goes on"],
+    [(ends, True), (fails, False), (is_cancelled, False), (goes_on, False)],
+    ids=["ends", "fails", "is cancelled", "goes on"],
 )
 async def test_only_a_task_that_ended_well_has_forgotten_its_hold(
     work: Callable[[], Awaitable[None]], gives_way: bool
@@ -110,6 +114,61 @@ def test_a_hold_gives_way_only_when_nothing_moved_for_a_second_on_end() -> None:
 
     with asyncio.Runner(loop_factory=JumpingLoop) as runner:
         assert 2.1 < runner.run(waited_s()) < 2.4
+
+
+def test_all_that_wait_to_land_count_as_waiting() -> None:
+    async def both() -> list[str]:
+        lease, released, landed = Lease(), list[str](), list[str]()
+        hold, waiting = await held_by(goes_on_for_long, lease, released), Waiting(lambda: 2)
+
+        async def one(name: str) -> None:
+            async with lease.taken(waiting):
+                landed.append(name)
+
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            group.create_task(one("b"))
+            group.create_task(one("c"))
+        assert hold.task is not None
+        hold.task.cancel()
+        return landed
+
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        assert runner.run(both()) == ["b", "c"]
+
+
+def test_who_waits_for_a_hold_goes_on_the_moment_it_is_settled() -> None:
+    async def waited_s() -> float:
+        lease, loop, settled = Lease(), asyncio.get_running_loop(), list[float]()
+        hold = await held_by(goes_on_for_long, lease, [])
+
+        def settle() -> None:
+            settled.append(loop.time())
+            lease.settle(hold)
+
+        loop.call_later(0.32, settle)
+        async with lease.taken(Waiting(lambda: 5)):
+            now = loop.time()
+        assert hold.task is not None
+        hold.task.cancel()
+        return now - settled[0]
+
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        assert runner.run(waited_s()) < 0.001
+
+
+def test_a_step_waits_for_a_hold_of_an_earlier_process_until_it_is_asked_for() -> None:
+    async def when() -> tuple[float, bool]:
+        lease, loop = Lease(), asyncio.get_running_loop()
+        lease.hold = hold = Hold(1, "a", lambda: None)
+        before, task = loop.time(), asyncio.current_task()
+        loop.call_later(3, setattr, hold, "task", task)
+        await asyncio.create_task(lease.free(Waiting(lambda: 5), or_claimed=True))
+        return loop.time() - before, lease.hold is hold
+
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        waited_s, is_held = runner.run(when())
+    assert 2.9 < waited_s < 3.2
+    assert is_held
 
 
 async def test_the_task_that_holds_is_refused() -> None:

@@ -57,10 +57,8 @@ def stages_of(value: object) -> tuple[Stage, ...]:
 
 def with_stage(entry: Entry, stages: tuple[Stage, ...]) -> Entry:
     """The landing's entry with all its stages, as it is to be written."""
-    landed = stages[-1].state is State.LANDED
     value = schema.to_json(Stages, Stages(stages))
-    head = stages[-1].head if landed else entry.head_before
-    return dataclasses.replace(entry, value=value, head_after=head)
+    return dataclasses.replace(entry, value=value, head_after=stages[-1].head)
 
 
 def read(entry: Entry) -> tuple[Stage, ...]:
@@ -89,7 +87,7 @@ def has_landed(parent: Chain, namespace: str, head: str) -> bool:
         stage.child == head and stage.state in (State.LANDED, State.NOTHING)
         for entry in parent.live
         if entry.kind is Kind.LANDING and entry.name == namespace
-        for stage in read(entry)[-1:]
+        for stage in read(entry)
     )
 
 

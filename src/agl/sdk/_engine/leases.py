@@ -100,8 +100,7 @@ class Lease:
         """Frees the tree of this hold."""
         if hold is not None:
             hold.over.set()
-            if self.hold is hold:
-                self.hold = None
+            self.hold = None
 
 
 def _is_over(task: asyncio.Task[Any] | None) -> bool:

@@ -33,9 +33,11 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     given = call.get("arguments", {})
     match call["tool"]:
         case "write":
-            return patch(f"Add File: {given['path']}", *(f"+{line}" for line in _lines(given)))
+            return patch(f"*** Add File: {given['path']}", *(f"+{line}" for line in _lines(given)))
         case "edit":
-            return patch(f"Update File: {given['path']}", f"-{given['old']}", f"+{given['new']}")
+            return patch(
+                f"*** Update File: {given['path']}", "@@", f"-{given['old']}", f"+{given['new']}"
+            )
         case "shell":
             return {"tool": "exec_command", "arguments": {"cmd": given["command"]}}
         case "report_findings":
@@ -49,9 +51,7 @@ def _lines(given: Mapping[str, Any]) -> list[str]:
 
 def patch(*lines: str) -> dict[str, Any]:
     """A call of the tool that changes files."""
-    head, *rest = lines
-    marks = ["@@"] if head.startswith("Update") else []
-    text = "\n".join(["*** Begin Patch", f"*** {head}", *marks, *rest, "*** End Patch", ""])
+    text = "\n".join(["*** Begin Patch", *lines, "*** End Patch", ""])
     return {"tool": "apply_patch", "input": text}
 
 

@@ -100,10 +100,12 @@ async def test_a_cancelled_tool_of_the_task_is_over_too(bench: Bench) -> None:
     (tool,) = bench.task().tools
     task = bench.task(tools=(replace(tool, handler=handler),))
     session = bench.script(call("report_findings", findings=[]))
-    work = asyncio.create_task(bench.runner(session, idle_s=0.5).run(task, bench.events.append))
+    work = asyncio.create_task(
+        bench.runner(session, idle_s=0.5, command_s=0.2).run(task, bench.events.append)
+    )
     async with asyncio.timeout(20):
         await asked.wait()
-    await asyncio.sleep(1)
+    await asyncio.sleep(1.2)
     assert not work.done()
     began = time.monotonic()
     work.cancel()
@@ -153,10 +155,11 @@ def a_codex(tmp_path: Path, line: str) -> dict[str, str]:
     return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
+@pytest.mark.parametrize("first", ["", "read line\n"])
 async def test_a_program_that_dies_at_once_is_told_with_its_last_words(
-    bench: Bench, tmp_path: Path
+    bench: Bench, tmp_path: Path, first: str
 ) -> None:
-    path = a_codex(tmp_path, "echo no more memory >&2\nexit 3")
+    path = a_codex(tmp_path, f"{first}echo no more memory >&2\nexit 3")
     with pytest.raises(UpstreamError, match=r"did not start: .*status 3 no more memory"):
         await bench.ran(bench.script(), environ=path)
 
@@ -178,6 +181,32 @@ async def test_a_program_that_speaks_another_language_is_given_up(
     path = a_codex(tmp_path, 'echo "{"; echo 3; echo "[]"; echo hello; exec sleep 60')
     with pytest.raises(UpstreamError, match="did not start within"):
         await bench.ran(bench.script(), environ=path, start_s=0.5)
+
+
+HEEDLESS = f"""#!{sys.executable}
+import json, sys
+if "--version" in sys.argv:
+    print("codex-cli 0.999.0")
+elif "sandbox" not in sys.argv:
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "id" in asked:
+            result = {{"thread": {{"id": "1"}}, "model": "m"}}
+            print(json.dumps({{"id": asked["id"], "result": result}}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("is_confined", [True, False])
+async def test_a_program_that_does_not_take_over_what_may_be_done_is_given_up(
+    bench: Bench, tmp_path: Path, is_confined: bool
+) -> None:
+    """With no more than an answer to everything, it would be at work."""
+    path = a_codex(tmp_path, "")
+    (tmp_path / "bin" / "codex").write_text(HEEDLESS)
+    words = "did not take over" if is_confined else "silent for"
+    sandbox = "auto" if is_confined else "off"
+    with pytest.raises(UpstreamError, match=words):
+        await bench.ran(bench.script(), environ=path, sandbox=sandbox, idle_s=0.2)
 
 
 async def test_a_listener_that_fails_ends_the_run(bench: Bench) -> None:

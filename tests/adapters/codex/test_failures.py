@@ -25,7 +25,7 @@ from agl.ports.errors import (
 
 pytestmark = pytest.mark.vendor
 
-LIMIT_S = 4.0
+LIMIT_S = 6.0
 
 Row = tuple[dict[str, Any], type[AglError], str]
 
@@ -158,6 +158,16 @@ async def test_a_tool_may_take_longer_than_a_model_may_be_silent(bench: Bench) -
     session = bench.script(call("shell", command="sleep 1.5; echo slept > a.txt"))
     await bench.ran(session, idle_s=1.0)
     assert (bench.tree / "a.txt").exists()
+
+
+async def test_a_silent_server_is_noticed_while_a_command_is_left_at_work(bench: Bench) -> None:
+    left = {"cmd": "sleep 60", "yield_time_ms": 250}
+    turns: list[dict[str, Any]] = [
+        {"calls": [{"tool": "exec_command", "arguments": left}]},
+        {"error": {"kind": "silent"}},
+    ]
+    error = await failure(bench, *turns, idle_s=1.0, command_s=1.0)
+    assert type(error) is StreamDropped
 
 
 async def test_work_without_an_end_is_ended(bench: Bench) -> None:

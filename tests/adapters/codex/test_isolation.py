@@ -61,7 +61,7 @@ developer_instructions = "{MARK}"
 notify = ["touch", "{touched}-notified"]
 approval_policy = "on-request"
 sandbox_mode = "danger-full-access"
-[mcp_servers."evil one"]
+[mcp_servers.evil-one]
 command = "touch"
 args = ["{touched}-served"]
 """
@@ -106,11 +106,37 @@ async def test_a_persons_own_settings_have_no_effect(bench: Bench) -> None:
     assert (bench.home / "config.toml").read_text() == before
 
 
+async def test_hooks_that_a_person_trusts_have_no_effect(bench: Bench) -> None:
+    from agl.adapters.codex.conversation import Conversation
+    from agl.adapters.codex.program import bundled
+
+    session = bench.script(call("shell", command="true"))
+    environ = bench.environ(session)
+    (bench.home / "hooks.json").write_text(hooks(bench.home.parent / "hooked"))
+    conversation = Conversation(bench.processes, bench.task().marker)
+    await conversation.open((str(bundled()), "app-server"), bench.tree, environ)
+    listed = await conversation.ask("hooks/list", {"cwds": [str(bench.tree)]})
+    await conversation.close(kindly=True)
+    found = listed["data"][0]["hooks"]
+    assert len(found) == len(HOOKS)
+    bench.config = "".join(
+        f'[hooks.state."{one["key"]}"]\ntrusted_hash = "{one["currentHash"]}"\n' for one in found
+    )
+    await bench.ran(session)
+    assert not (bench.home.parent / "hooked").exists()
+
+
 async def test_a_prompt_is_no_command_and_no_mention(bench: Bench) -> None:
     (bench.tree / "a.txt").write_text(MARK)
+    for folder, name in ((bench.tree / ".agents", "evil"), (bench.home, "worse")):
+        (folder / "skills" / name).mkdir(parents=True)
+        skill = f"---\nname: {name}\ndescription: {MARK}\n---\n{MARK}"
+        (folder / "skills" / name / "SKILL.md").write_text(skill)
+    prompt = "/clear $evil $worse $imagegen @a.txt"
     session = bench.script()
-    await bench.ran(session, task={"prompt": "/clear $evil @a.txt"})
-    assert session.asked[0].body["input"][-1]["content"][0]["text"] == "/clear $evil @a.txt"
+    await bench.ran(session, task={"prompt": prompt})
+    assert session.asked[0].body["input"][-1]["content"][0]["text"] == prompt
+    assert "Generate or edit raster images" not in session.asked[0].text
     assert MARK not in session.asked[0].text
 
 
@@ -156,8 +182,8 @@ async def test_it_writes_in_its_tree_alone(bench: Bench, tmp_path: Path, sandbox
     calls = [call("write", path=path, content="x")["calls"][0] for path in paths]
     edits = [
         call("edit", path=str(outside / "old.txt"), old="old", new="new")["calls"][0],
-        patch("Update File: moved.txt", f"*** Move to: {outside}/e.txt", "@@", "-old", "+new"),
-        patch(f"Delete File: {outside}/old.txt"),
+        patch("*** Update File: moved.txt", f"*** Move to: {outside}/e.txt", "@@", "-old", "+new"),
+        patch(f"*** Delete File: {outside}/old.txt"),
         call("write", path="inside.txt", content="x")["calls"][0],
     ]
     turns = [{"calls": [one]} for one in [*calls, *edits]]
@@ -180,11 +206,9 @@ async def test_the_shell_writes_in_the_tree_and_for_a_while(bench: Bench, tmp_pa
     commands = [
         f"touch {tmp_path}/outside.txt",
         f"touch {bench.home}/outside.txt",
-        "touch /tmp/agl-outside.txt",
         "touch inside.txt; touch $TMPDIR/a && echo yes > temporary.txt; cat << EOF > here\nx\nEOF",
     ]
     await bench.ran(bench.script(*[call("shell", command=one) for one in commands]))
-    assert not Path("/tmp/agl-outside.txt").exists()
     assert {path.name for path in tmp_path.iterdir()} == {"home", "tree"}
     assert not (bench.home / "outside.txt").exists()
     names = {path.name for path in bench.tree.iterdir()}
@@ -317,6 +341,17 @@ async def test_a_login_is_not_read(bench: Bench) -> None:
     await bench.ran(session)
     assert not any("sk-login" in request.text for request in session.asked)
     assert list(bench.tree.iterdir()) == []
+
+
+def test_it_does_not_take_itself_for_a_part_of_an_outer_session(tmp_path: Path) -> None:
+    pytest.importorskip("codex_cli_bin", reason="needs openai-codex-cli-bin of agl[codex]")
+    from agl.adapters.codex.environment import environment_for
+
+    outer = {"CODEX_THREAD_ID": "x", "CODEX_SANDBOX": "seatbelt", "CODEX_CI": "1"}
+    kept = {"CODEX_HOME": str(tmp_path), "CODEX_CA_CERTIFICATE": "/x"}
+    made = environment_for({**outer, **kept}, Marker("run"), tmp_path)
+    assert not outer.keys() & made.keys()
+    assert kept.items() <= made.items()
 
 
 def test_keys_that_are_the_programs_own_stay_with_it(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import signal
 import socket
+import time
 from urllib.parse import urlsplit
 
 import pytest
@@ -101,7 +103,17 @@ async def test_it_is_on_loopback_alone_and_ends() -> None:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
 
 
-async def test_a_handler_that_is_at_work_is_ended() -> None:
+async def test_signals_are_left_alone() -> None:
+    from agl.adapters.codex.tools import serving
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    async with serving([TOOL]) as address:
+        await asyncio.to_thread(asked, address.url, "tools/list", {}, address.token)
+        assert [signal.getsignal(number) for number in numbers] == before
+
+
+async def test_a_handler_that_is_at_work_is_ended(caplog: pytest.LogCaptureFixture) -> None:
     from agl.adapters.codex.tools import serving
 
     at_work, ended = asyncio.Event(), asyncio.Event()
@@ -121,6 +133,9 @@ async def test_a_handler_that_is_at_work_is_ended() -> None:
             asyncio.to_thread(asked, address.url, "tools/call", call, address.token)
         )
         await at_work.wait()
+        began = time.monotonic()
     await asyncio.wait({asking})
     assert asking.exception() is not None or asking.result()[0] >= 500
     assert ended.is_set()
+    assert time.monotonic() - began < 2
+    assert caplog.records == []

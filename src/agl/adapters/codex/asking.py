@@ -37,8 +37,6 @@ _CLOSED: Final = (
     "include_collaboration_mode_instructions=false",
     "notify=[]",
     "project_doc_max_bytes=0",
-    "skills.bundled.enabled=false",
-    "skills.include_instructions=false",
 )
 """Measured with 0.163.0. Without the first, and with analytics, it looks up names."""
 
@@ -68,7 +66,6 @@ def argv_for(program: Program) -> tuple[str, ...]:
 
 def thread_for(
     task: AgentTask,
-    model: str,
     known: Known,
     permissions: Permissions,
     address: Address,
@@ -77,7 +74,6 @@ def thread_for(
     """The task's role. Of the person's own configuration the model's provider stays; servers and
     trusted folders are closed by name."""
     return {
-        "model": model,
         "cwd": str(task.tree),
         "approvalPolicy": permissions.approval,
         "baseInstructions": task.instructions,
@@ -97,6 +93,11 @@ def thread_for(
             **_provider(known, environ),
         },
     }
+
+
+def without(skills: Sequence[str]) -> Json:
+    """What a prompt names with `$` is text."""
+    return {"skills.config": [{"path": path, "enabled": False} for path in skills]}
 
 
 def _server(address: Address) -> Json:

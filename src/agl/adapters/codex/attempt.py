@@ -24,17 +24,17 @@ from agl.ports.servers import one_line
 _BEGIN: Final = "Begin."
 _GO_ON: Final = "You were interrupted by a failure that is over. Go on where you were."
 _LAST_WORDS_S: Final = 2.0
-_COMMAND_S: Final = 300.0
-"""The longest that Codex itself waits for a command before it asks the model what now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds: without a message while the model is asked, at work, and until it has started."""
+    """Seconds: without a message while the model is asked, at work, until it has started, and for
+    a command."""
 
     idle_s: float
     wall_s: float
     start_s: float
+    command_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class Attempt:
         left_s = max(0.0, self._deadline_s - self._clock.monotonic_s())
         if self._hearing.waits_for_a_tool:
             return left_s
-        busy_s = _COMMAND_S if self._hearing.runs_a_command else 0.0
+        busy_s = self._limits.command_s if self._hearing.runs_a_command else 0.0
         return min(left_s, self._limits.idle_s + busy_s)
 
     def _too_slow(self) -> UpstreamError:

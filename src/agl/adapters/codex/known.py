@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from agl.adapters.codex.conversation import Conversation
@@ -39,6 +40,13 @@ async def learn(conversation: Conversation) -> Known:
         account.get("account") is not None,
         bool(account.get("requiresOpenaiAuth", True)),
     )
+
+
+async def skills_for(conversation: Conversation, tree: Path) -> tuple[str, ...]:
+    """The files of all skills that a prompt in the tree could call by a word like `$name`."""
+    listed = await conversation.ask("skills/list", {"cwds": [str(tree)]})
+    found = [skill for folder in listed.get("data") or () for skill in folder.get("skills") or ()]
+    return tuple(str(skill.get("path")) for skill in found)
 
 
 async def model_of(conversation: Conversation, name: str) -> str:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from agl.adapters.codex.asking import argv_for, effort_of, key_for, thread_for
+from agl.adapters.codex.asking import argv_for, effort_of, key_for, thread_for, without
 from agl.adapters.codex.attempt import Attempt, Launch, Limits
 from agl.adapters.codex.conversation import Conversation, Ended, Json, Refused
 from agl.adapters.codex.environment import environment_for, home_of
 from agl.adapters.codex.hearing import Hearing
-from agl.adapters.codex.known import Known, learn, model_of
+from agl.adapters.codex.known import Known, learn, model_of, skills_for
 from agl.adapters.codex.permissions import Permissions
 from agl.adapters.codex.program import Program, bundled, can_confine, find_program
 from agl.adapters.codex.tools import serving
@@ -32,7 +32,8 @@ _PREFLIGHT: Final = Marker("preflight")
 class CodexRunner(AgentRunner):
     """Runs each task in a `codex` of its own, in the task's tree. A program that says nothing for
     `idle_s` while its model is asked is ended, and so is one that works longer than `wall_s`, what
-    it waits for not counted. `own` is the program to use when the user has none."""
+    it waits for not counted. `command_s` is the longest that Codex waits for a command before it
+    asks the model what now. `own` is the program to use when the user has none."""
 
     def __init__(
         self,
@@ -44,13 +45,14 @@ class CodexRunner(AgentRunner):
         idle_s: float = 300.0,
         wall_s: float = 6 * 3600.0,
         start_s: float = 60.0,
+        command_s: float = 300.0,
         own: Path | None = None,
     ) -> None:
         self._processes = processes
         self._clock = clock
         self._environ = environ
         self._sandbox = sandbox
-        self._limits = Limits(idle_s, wall_s, start_s)
+        self._limits = Limits(idle_s, wall_s, start_s, command_s)
         self._own = own or bundled()
         self._found: tuple[Program, bool] | None = None
 
@@ -89,9 +91,13 @@ class CodexRunner(AgentRunner):
             async with serving(task.tools) as address:
 
                 async def thread(conversation: Conversation) -> Json:
-                    known = await learn(conversation)
-                    model = await model_of(conversation, task.model.name)
-                    return thread_for(task, model, known, permissions, address, self._environ)
+                    asked = thread_for(
+                        task, await learn(conversation), permissions, address, self._environ
+                    )
+                    asked["model"] = await model_of(conversation, task.model.name)
+                    skills = await skills_for(conversation, task.tree)
+                    asked["config"] |= without(skills)
+                    return asked
 
                 launch = Launch(argv_for(program), env, task.tree, thread)
                 hearing = Hearing(emit, self._clock)

@@ -116,7 +116,8 @@ async def test_a_cancelled_tool_of_the_task_is_over_too(bench: Bench) -> None:
     assert marked(task.marker.run) == {}
 
 
-async def test_a_program_that_was_killed_goes_on_in_its_thread(bench: Bench) -> None:
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+async def test_a_program_that_was_killed_goes_on_in_its_thread(bench: Bench, sandbox: str) -> None:
     session = bench.script(
         {**call("shell", command=AT_WORK), "usage": USE},
         {**call("report_findings", findings=["x"]), "usage": USE},
@@ -127,7 +128,9 @@ async def test_a_program_that_was_killed_goes_on_in_its_thread(bench: Bench) -> 
         waited.append(error)
 
     task = bench.task(wait=wait)
-    work = asyncio.create_task(bench.runner(session).run(task, bench.events.append))
+    work = asyncio.create_task(
+        bench.runner(session, sandbox=sandbox).run(task, bench.events.append)
+    )
     await until_there(bench.tree / "a")
     async with asyncio.timeout(5):
         while not any("touch a" in line for line in bench.lines):
@@ -232,7 +235,9 @@ async def test_huge_output_is_heard_and_does_not_grow(bench: Bench) -> None:
     assert all(len(line) <= 120 for line in bench.lines)
 
 
-def agl_with(bench: Bench, task: AgentTask, environ: dict[str, str]) -> subprocess.Popen[bytes]:
+def agl_with(
+    bench: Bench, task: AgentTask, environ: dict[str, str], sandbox: str = "auto"
+) -> subprocess.Popen[bytes]:
     """Another process that runs the task."""
     script = f"""
 import asyncio
@@ -243,7 +248,7 @@ from agl.adapters.system import SystemClock, SystemProcesses
 from agl.ports.models import ModelId
 from agl.ports.processes import Marker
 from agl.testing.contracts.agent_runner import Desk
-runner = CodexRunner(SystemProcesses(), SystemClock(), {environ!r})
+runner = CodexRunner(SystemProcesses(), SystemClock(), {environ!r}, sandbox={sandbox!r})
 task = Desk().task(Path({str(bench.tree)!r}), ModelId("codex", "gpt-5.5"))
 task = replace(task, marker=Marker({task.marker.run!r}, "1"))
 asyncio.run(runner.run(task, lambda event: None))
@@ -251,10 +256,13 @@ asyncio.run(runner.run(task, lambda event: None))
     return subprocess.Popen([sys.executable, "-c", script])
 
 
-async def test_when_agl_is_killed_the_program_and_its_tool_die_too(bench: Bench) -> None:
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+async def test_when_agl_is_killed_the_program_and_its_tool_die_too(
+    bench: Bench, sandbox: str
+) -> None:
     session = bench.script(call("shell", command=AT_WORK))
     task = bench.task()
-    agl = agl_with(bench, task, bench.environ(session))
+    agl = agl_with(bench, task, bench.environ(session), sandbox)
     try:
         await until_there(bench.tree / "a")
         assert program_of(task.marker.run)

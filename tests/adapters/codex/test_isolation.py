@@ -32,6 +32,18 @@ def a_repository(tree: Path) -> None:
     subprocess.run(["git", "init", "-q", tree], check=True, env={**os.environ, **GIT})
 
 
+def a_worktree(bench: Bench) -> Path:
+    """The tree as AGL makes one. Returns its repository."""
+    repository = bench.home.parent / "repository"
+    environ = {**os.environ, **GIT}
+    a_repository(repository)
+    git = ["git", "-C", str(repository)]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True, env=environ)
+    bench.tree.rmdir()
+    subprocess.run([*git, "worktree", "add", "-q", str(bench.tree)], check=True, env=environ)
+    return repository
+
+
 def hooks(touched: Path) -> str:
     touch = {"type": "command", "command": f"touch {touched}"}
     return json.dumps({"hooks": {name: [{"hooks": [touch]}] for name in HOOKS}})
@@ -68,9 +80,10 @@ args = ["{touched}-served"]
 
 
 @pytest.mark.parametrize("sandbox", ["auto", "off"])
-async def test_a_poisoned_tree_has_no_effect(bench: Bench, sandbox: str) -> None:
-    """Also one that the person has trusted."""
-    a_repository(bench.tree)
+@pytest.mark.parametrize("trusted", ["tree", "repository"])
+async def test_a_poisoned_tree_has_no_effect(bench: Bench, sandbox: str, trusted: str) -> None:
+    """Also one that the person has trusted, or whose repository."""
+    a_worktree(bench)
     folder = bench.tree / ".codex"
     poison(folder, bench, "touch")
     (folder / "config.toml").write_text('model = "gpt-evil"\n' + settings(bench, "tree"))
@@ -78,7 +91,8 @@ async def test_a_poisoned_tree_has_no_effect(bench: Bench, sandbox: str) -> None
         (bench.tree / name).parent.mkdir(exist_ok=True)
         (bench.tree / name).write_text(MARK)
     poison(bench.tree / ".agents", bench, "touch")
-    bench.config = f'[projects."{bench.tree}"]\ntrust_level = "trusted"\n'
+    place = bench.home.parent / trusted
+    bench.config = f'[projects."{place}"]\ntrust_level = "trusted"\n'
     outside = bench.home.parent / "outside"
     session = bench.script(call("shell", command=f"touch {outside}"), {"text": "done"})
     runner = bench.runner(session, sandbox=sandbox)
@@ -87,7 +101,7 @@ async def test_a_poisoned_tree_has_no_effect(bench: Bench, sandbox: str) -> None
     assert not any(MARK in request.text for request in session.asked)
     assert {request.body["model"] for request in session.asked} == {MODEL.name}
     left = {path.name for path in bench.home.parent.iterdir()}
-    assert left == {"home", "tree"} | ({"outside"} if sandbox == "off" else set())
+    assert left == {"home", "tree", "repository"} | ({"outside"} if sandbox == "off" else set())
     assert (bench.home / "config.toml").read_text() == before
 
 
@@ -106,14 +120,34 @@ async def test_a_persons_own_settings_have_no_effect(bench: Bench) -> None:
     assert (bench.home / "config.toml").read_text() == before
 
 
+async def test_a_poisoned_tree_behind_a_link_has_no_effect(bench: Bench) -> None:
+    a_worktree(bench)
+    link = bench.home.parent / "link"
+    link.symlink_to(bench.tree)
+    (bench.tree / ".codex").mkdir()
+    (bench.tree / ".codex" / "config.toml").write_text(settings(bench, "tree"))
+    bench.config = "".join(
+        f'[projects."{place}"]\ntrust_level = "trusted"\n' for place in (bench.tree, link)
+    )
+    session = bench.script(call("shell", command="touch a.txt"))
+    runner = bench.runner(session)
+    before = (bench.home / "config.toml").read_text()
+    await runner.run(bench.task(tree=link), bench.events.append)
+    assert not any(MARK in request.text for request in session.asked)
+    left = {path.name for path in bench.home.parent.iterdir()}
+    assert left == {"home", "tree", "repository", "link"}
+    assert (bench.home / "config.toml").read_text() == before
+    assert (bench.tree / "a.txt").exists()
+
+
 async def test_hooks_that_a_person_trusts_have_no_effect(bench: Bench) -> None:
-    from agl.adapters.codex.conversation import Conversation
+    from agl.adapters.codex.conversation import Conversation, Opening
     from agl.adapters.codex.program import bundled
 
     session = bench.script(call("shell", command="true"))
     environ = bench.environ(session)
     (bench.home / "hooks.json").write_text(hooks(bench.home.parent / "hooked"))
-    conversation = Conversation(bench.processes, bench.task().marker)
+    conversation = Conversation(bench.processes, bench.task().marker, Opening())
     await conversation.open((str(bundled()), "app-server"), bench.tree, environ)
     listed = await conversation.ask("hooks/list", {"cwds": [str(bench.tree)]})
     await conversation.close(kindly=True)
@@ -235,13 +269,7 @@ async def test_without_the_network_the_shell_reaches_nobody(bench: Bench, restri
 
 async def test_who_may_not_touch_the_history_does_not(bench: Bench) -> None:
     """Nor does anybody else: AGL commits."""
-    repository = bench.home.parent / "repository"
-    environ = {**os.environ, **GIT}
-    a_repository(repository)
-    git = ["git", "-C", str(repository)]
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True, env=environ)
-    bench.tree.rmdir()
-    subprocess.run([*git, "worktree", "add", "-q", str(bench.tree)], check=True, env=environ)
+    repository = a_worktree(bench)
     state = "git for-each-ref; git status --porcelain; cat .git"
     before = subprocess.run(state, shell=True, cwd=bench.tree, check=True, capture_output=True)
     commands = [

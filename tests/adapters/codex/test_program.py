@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 from dataclasses import replace
@@ -80,6 +81,14 @@ async def test_a_sandbox_that_does_not_work_here_is_told(bench: Bench, tmp_path:
         await runner.check_ready(MODEL)
     runner = bench.runner(bench.script(), environ=path)
     assert (await runner.check_ready(MODEL)).endswith(", no sandbox")
+
+
+async def test_many_at_once_start_in_a_new_home(bench: Bench) -> None:
+    runner = bench.runner(bench.script())
+    outcomes = await asyncio.gather(
+        *(runner.run(bench.task(follow_up=lambda: None), bench.events.append) for _ in range(6))
+    )
+    assert {outcome.model for outcome in outcomes} == {MODEL.name}
 
 
 async def test_to_be_ready_costs_no_request(bench: Bench) -> None:

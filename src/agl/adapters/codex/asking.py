@@ -71,8 +71,8 @@ def thread_for(
     address: Address,
     environ: Mapping[str, str],
 ) -> Json:
-    """The task's role. Of the person's own configuration the model's provider stays; servers and
-    trusted folders are closed by name."""
+    """The task's role. Of the person's own configuration the model's provider stays; servers are
+    closed by name, and the tree is not trusted."""
     return {
         "cwd": str(task.tree),
         "approvalPolicy": permissions.approval,
@@ -85,10 +85,7 @@ def thread_for(
                 SERVER: _server(address),
             },
             # One that is not named would be written down as trusted.
-            "projects": {
-                name: {"trust_level": "untrusted"}
-                for name in (str(task.tree), *(known.config.get("projects") or ()))
-            },
+            "projects": {str(task.tree.resolve()): {"trust_level": "untrusted"}},
             "shell_environment_policy": {"inherit": "all", "exclude": secrets_of(environ)},
             **_provider(known, environ),
         },

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from agl.adapters.codex.asking import effort_of
-from agl.adapters.codex.conversation import Conversation, Ended, Json, Message, Refused
+from agl.adapters.codex.conversation import (
+    Conversation,
+    Ended,
+    Json,
+    Message,
+    Opening,
+    Refused,
+)
 from agl.adapters.codex.failures import Failure, error_of
 from agl.adapters.codex.hearing import Hearing
 from agl.adapters.codex.permissions import Permissions
@@ -44,6 +51,7 @@ class Launch:
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: Path
+    opening: Opening
     thread: Callable[[Conversation], Awaitable[Json]]
 
 
@@ -85,7 +93,7 @@ class Attempt:
 
     async def _work(self) -> None:
         goes_on = self._hearing.has_answered
-        conversation = Conversation(self._processes, self._task.marker)
+        conversation = Conversation(self._processes, self._task.marker, self._launch.opening)
         try:
             await self._open(conversation, self._hearing.thread if goes_on else None)
         except BaseException:

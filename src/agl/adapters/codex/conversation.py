@@ -7,8 +7,8 @@ import itertools
 import json
 from asyncio.subprocess import PIPE, Process
 from collections import deque
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -42,15 +42,34 @@ class Message:
     number: object = None
 
 
+class Opening:
+    """The first program is started alone: in a new home, or after an update, it has things to set
+    up that another one at the same time trips over (0.163.0)."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._is_over = False
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        if self._is_over:
+            yield
+            return
+        async with self._lock:
+            yield
+            self._is_over = True
+
+
 class Conversation:
     """The program's app-server: lines of JSON-RPC over its standard input and output."""
 
-    def __init__(self, processes: Processes, marker: Marker) -> None:
+    def __init__(self, processes: Processes, marker: Marker, opening: Opening) -> None:
         self._processes = processes
+        self._opening = opening
         self._marker = marker
         self._child: Process | None = None
         self._numbers = itertools.count(1)
-        self._answers: dict[int, asyncio.Future[Json]] = {}
+        self._answers: dict[int, asyncio.Future[Json | Ended]] = {}
         self._messages: asyncio.Queue[Message | Ended] = asyncio.Queue()
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._pumps: list[asyncio.Task[None]] = []
@@ -61,20 +80,21 @@ class Conversation:
         Raises:
             Ended: it could not be started, or ended at once.
         """
-        try:
-            child = await asyncio.create_subprocess_exec(
-                *argv, cwd=cwd, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_LINE_BYTES
+        async with self._opening.turn():
+            try:
+                child = await asyncio.create_subprocess_exec(
+                    *argv, cwd=cwd, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_LINE_BYTES
+                )
+            except OSError as error:
+                raise Ended(str(error)) from error
+            self._child = child
+            self._pumps = [
+                asyncio.create_task(self._listen(child)),
+                asyncio.create_task(self._overhear(child)),
+            ]
+            await self.ask(
+                "initialize", {"clientInfo": _CLIENT, "capabilities": {"experimentalApi": True}}
             )
-        except OSError as error:
-            raise Ended(str(error)) from error
-        self._child = child
-        self._pumps = [
-            asyncio.create_task(self._listen(child)),
-            asyncio.create_task(self._overhear(child)),
-        ]
-        await self.ask(
-            "initialize", {"clientInfo": _CLIENT, "capabilities": {"experimentalApi": True}}
-        )
         await self._send({"method": "initialized"})
 
     async def ask(self, method: str, params: Mapping[str, object]) -> Json:
@@ -85,13 +105,15 @@ class Conversation:
             Ended: there is nobody to answer.
         """
         number = next(self._numbers)
-        answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Json | Ended] = asyncio.get_running_loop().create_future()
         self._answers[number] = answer
         try:
             await self._send({"id": number, "method": method, "params": params})
             told = await answer
         finally:
             del self._answers[number]
+        if isinstance(told, Ended):
+            raise told
         if "error" in told:
             raise Refused(str(told["error"].get("message", told["error"])))
         result = told.get("result")
@@ -162,7 +184,7 @@ class Conversation:
             self._messages.put_nowait(ended)
             for answer in self._answers.values():
                 if not answer.done():
-                    answer.set_exception(ended)
+                    answer.set_result(ended)
 
     def _hear(self, line: bytes) -> None:
         try:

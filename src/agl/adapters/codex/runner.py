@@ -11,7 +11,7 @@ from typing import Final
 
 from agl.adapters.codex.asking import argv_for, effort_of, key_for, thread_for, without
 from agl.adapters.codex.attempt import Attempt, Launch, Limits
-from agl.adapters.codex.conversation import Conversation, Ended, Json, Refused
+from agl.adapters.codex.conversation import Conversation, Ended, Json, Opening, Refused
 from agl.adapters.codex.environment import environment_for, home_of
 from agl.adapters.codex.hearing import Hearing
 from agl.adapters.codex.known import Known, learn, model_of, skills_for
@@ -54,6 +54,7 @@ class CodexRunner(AgentRunner):
         self._sandbox = sandbox
         self._limits = Limits(idle_s, wall_s, start_s, command_s)
         self._own = own or bundled()
+        self._opening = Opening()
         self._found: tuple[Program, bool] | None = None
 
     def capabilities(self, model: ModelId) -> frozenset[Capability]:
@@ -99,7 +100,7 @@ class CodexRunner(AgentRunner):
                     asked["config"] |= without(skills)
                     return asked
 
-                launch = Launch(argv_for(program), env, task.tree, thread)
+                launch = Launch(argv_for(program), env, task.tree, self._opening, thread)
                 hearing = Hearing(emit, self._clock)
                 return await Attempt(
                     task, launch, permissions, hearing, self._processes, self._clock, self._limits
@@ -130,7 +131,7 @@ class CodexRunner(AgentRunner):
         with scratch_folder() as scratch:
             marker = Marker(f"preflight {scratch.name}")
             env = environment_for(self._environ, marker, scratch)
-            conversation = Conversation(self._processes, marker)
+            conversation = Conversation(self._processes, marker, self._opening)
             try:
                 async with asyncio.timeout(PROBE_S):
                     await conversation.open(argv_for(program), Path("/"), env)

@@ -43,7 +43,8 @@ class Landing:
 
 class NothingLost(RuleBasedStateMachine):
     """One tree, an agent in it, and AGL's endings. `written` is what stood in the tree at an
-    ending, `made` every commit that its HEAD was at."""
+    ending, unless all stood there as a conflict `left` it; `made` every commit that its HEAD was
+    at."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,6 +53,7 @@ class NothingLost(RuleBasedStateMachine):
         self.repo = GitTrees(self.place, self.processes)
         self.number = 0
         self.written: set[bytes] = set()
+        self.left: dict[Path, bytes] = {}
         self.made: set[str] = set()
         self.heads = [self.repo.base]
         self.tree = self._open()
@@ -261,6 +263,7 @@ class NothingLost(RuleBasedStateMachine):
                 self.landing = Landing(start, other, outcome)
                 state = asyncio.run(self.tree.state())
                 assert (state.head, state.attached, state.clean) == (start, True, False)
+                self.left = _files(self.tree.path)
                 self._assert_all_can_be_found(ended=True)
             case _:
                 assert outcome == NothingToMerge()
@@ -305,7 +308,8 @@ class NothingLost(RuleBasedStateMachine):
 
     def _see(self) -> None:
         """Takes down what stands in the tree now."""
-        self.written |= set(_contents(self.tree.path))
+        if _files(self.tree.path) != self.left:
+            self.written |= set(_contents(self.tree.path))
 
     def _run(self, call: Coroutine[Any, Any, T], at: int | None) -> T | None:
         """What the call returns, or None when it was killed and a new process took over."""
@@ -360,6 +364,15 @@ class NothingLost(RuleBasedStateMachine):
             if kind == b"blob":
                 found.add(listing[start : at - 1])
         return found
+
+
+def _files(folder: Path) -> dict[Path, bytes]:
+    """Each file's content and each link's target below the folder, by path."""
+    return {
+        path: os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_symlink() or path.is_file()
+    }
 
 
 def _contents(folder: Path) -> Iterator[bytes]:

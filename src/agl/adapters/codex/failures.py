@@ -48,6 +48,7 @@ ROWS: Final = (
     ),
     Row(AuthenticationFailed, (403,), "", "this account may not do that; log in with another"),
     Row(NotFoundError, (404,), "", "choose another model"),
+    Row(NotFoundError, (), "The model .* does not exist", "choose another model"),
     Row(UsageLimited, (), f"{_USED_UP}|hit your usage limit"),
     Row(RateLimited, (), "rateLimitExceeded"),
     Row(RateLimited, (429,)),
@@ -64,7 +65,8 @@ ROWS: Final = (
     Row(StreamDropped, (), "stream disconnected|responseStream|httpConnectionFailed"),
     Row(UpstreamError),
 )
-"""The first that fits counts. Kinds and words as 0.163.0 has them; status 0: none came."""
+"""The first that fits counts. Kinds and words as 0.163.0 and 0.171.0 have them; status 0: none
+came."""
 
 
 @dataclass(frozen=True, slots=True)

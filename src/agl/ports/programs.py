@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import shutil
 from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from agl.ports.errors import UpstreamError
+from agl.ports.errors import InputError, UpstreamError
 from agl.ports.processes import (
     ATTEMPT_VARIABLE,
     RUN_VARIABLE,
@@ -44,6 +47,61 @@ def environment_for(environ: Mapping[str, str], marker: Marker, own: str) -> dic
     if marker.attempt is not None:
         marked[ATTEMPT_VARIABLE] = marker.attempt
     return {"PYTHONDONTWRITEBYTECODE": "1", **kept, **marked}
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A vendor's program of this machine. `package`: what brought it, empty when it is the user's
+    own. `tether`: what to put before it so that it ends with this process."""
+
+    name: str
+    path: Path
+    version: tuple[int, ...]
+    package: str = ""
+    tether: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        origin = f"with {self.package}" if self.package else str(self.path)
+        return f"{self.name} {_dotted(self.version)} ({origin})"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A program by its name, from a version on. `own`: the one that `package` brings; `how` a
+    person gets a newer one."""
+
+    name: str
+    least: tuple[int, ...]
+    own: Path
+    package: str
+    how: str
+
+
+async def find_program(processes: Processes, environ: Mapping[str, str], wanted: Wanted) -> Program:
+    """The user's own, which has their login and their version, when it is new enough; else the
+    package's.
+
+    Raises:
+        InputError: there is none, or none that is new enough.
+        UpstreamError: there is one, and it does not say what it is.
+    """
+    found: list[str] = []
+    on_path = shutil.which(wanted.name, path=environ.get("PATH", os.defpath))
+    theirs = [(Path(on_path), "")] if on_path else []
+    ours = [(wanted.own, wanted.package)] if wanted.own.is_file() else []
+    for path, package in theirs + ours:
+        version = await version_of(processes, path, environ)
+        if version >= wanted.least:
+            return Program(wanted.name, path, version, package, await tether(processes, environ))
+        found.append(f"{str(path)!r} is {_dotted(version)}")
+    name, least, how = wanted.name, _dotted(wanted.least), wanted.how
+    if found:
+        raise InputError(f"{name} is too old: {', '.join(found)}, not {least} or newer; {how}")
+    raise InputError(f"there is no {name}, {least} or newer, on PATH; install it, or {how}")
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
 
 
 async def version_of(

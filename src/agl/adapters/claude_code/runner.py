@@ -14,13 +14,14 @@ from agl.adapters.claude_code.asking import effort_of, options_for
 from agl.adapters.claude_code.attempt import Attempt, Limits
 from agl.adapters.claude_code.environment import environment_for
 from agl.adapters.claude_code.hearing import Hearing
-from agl.adapters.claude_code.program import Program, bundled, find_program, wrapped
+from agl.adapters.claude_code.program import bundled, wanted, wrapped
 from agl.adapters.claude_code.sandbox import NAME, Covers, Sandbox
 from agl.ports.agents import AgentEvent, AgentOutcome, AgentRunner, AgentTask, Equipped
 from agl.ports.clock import Clock
 from agl.ports.errors import AuthenticationFailed, UpstreamError
 from agl.ports.models import Capability, ModelId, SandboxMode
 from agl.ports.processes import Command, Marker, NotStarted, Processes
+from agl.ports.programs import Program, find_program
 
 _PROBE_S: Final = 20.0
 
@@ -99,5 +100,5 @@ class ClaudeCodeRunner(AgentRunner):
 
     async def _program(self) -> Program:
         if self._found is None:
-            self._found = await find_program(self._processes, self._environ, self._own)
+            self._found = await find_program(self._processes, self._environ, wanted(self._own))
         return self._found

@@ -9,11 +9,11 @@ from typing import Any, Final
 from agl.adapters.codex.environment import secrets_of
 from agl.adapters.codex.known import Known
 from agl.adapters.codex.permissions import Permissions
-from agl.adapters.codex.program import Program
 from agl.adapters.codex.tools import SERVER, Address
 from agl.ports.agents import AgentTask, AgentTool
 from agl.ports.errors import InputError
 from agl.ports.models import ModelId
+from agl.ports.programs import Program
 
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra")
 _BUILT_IN: Final = "openai"

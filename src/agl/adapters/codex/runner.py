@@ -16,14 +16,14 @@ from agl.adapters.codex.environment import environment_for, home_of
 from agl.adapters.codex.hearing import Hearing
 from agl.adapters.codex.known import Known, learn, model_of, skills_for
 from agl.adapters.codex.permissions import Permissions
-from agl.adapters.codex.program import Program, bundled, can_confine, find_program
+from agl.adapters.codex.program import bundled, can_confine, wanted
 from agl.adapters.codex.tools import serving
 from agl.ports.agents import AgentEvent, AgentOutcome, AgentRunner, AgentTask, Equipped
 from agl.ports.clock import Clock
 from agl.ports.errors import AuthenticationFailed, InputError, UpstreamError
 from agl.ports.models import Capability, ModelId, SandboxMode
 from agl.ports.processes import Marker, Processes
-from agl.ports.programs import PROBE_S, finish
+from agl.ports.programs import PROBE_S, Program, find_program, finish
 from agl.ports.servers import one_line
 
 _PREFLIGHT: Final = Marker("preflight")
@@ -113,7 +113,7 @@ class CodexRunner(AgentRunner):
             InputError: a sandbox is required, and does not work here.
         """
         if self._found is None:
-            program = await find_program(self._processes, self._environ, self._own)
+            program = await find_program(self._processes, self._environ, wanted(self._own))
             is_confined = self._sandbox != "off"
             if is_confined:
                 with scratch_folder() as scratch:

@@ -14,6 +14,7 @@ from agl.ports.errors import NotFoundError, StateError, WorkflowFailed
 from agl.ports.events import Emit
 from agl.ports.ids import Label, Scope
 from agl.ports.ledger import Outcome, OutcomeKind, RunRecord
+from agl.ports.shielding import finish
 from agl.sdk._engine import preflight
 from agl.sdk._engine.again import find_cuts, write_cut
 from agl.sdk._engine.chain import Chain, heads_of
@@ -21,7 +22,6 @@ from agl.sdk._engine.ledger import Ledger
 from agl.sdk._engine.places import Place
 from agl.sdk._engine.scope import ScopeState
 from agl.sdk._engine.services import Services
-from agl.sdk._engine.shielding import finish
 from agl.sdk._engine.source import source_of
 from agl.sdk._engine.state import RunState, next_epoch, run_marker
 from agl.sdk.params import params_from_json, params_to_json

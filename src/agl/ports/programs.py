@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import shutil
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from agl.ports.errors import InputError, UpstreamError
 from agl.ports.processes import (
@@ -21,8 +20,6 @@ from agl.ports.processes import (
     Processes,
     without_git_location,
 )
-
-T = TypeVar("T")
 
 PROBE_S: Final = 20.0
 """How long a program may take to say something about itself."""
@@ -135,18 +132,3 @@ async def tether(processes: Processes, environ: Mapping[str, str]) -> tuple[str,
         return ()
     # busybox's setpriv, and util-linux before 2.33, do not know the option.
     return words if probe.status == 0 else ()
-
-
-async def finish(work: Coroutine[Any, Any, T]) -> T:
-    """Awaits the work to its end; a cancellation that came meanwhile is raised after it."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    result = task.result()
-    if cancelled is not None:
-        raise cancelled
-    return result

@@ -18,8 +18,8 @@ from agl.ports.agents import AgentOutcome, AgentTask
 from agl.ports.clock import Clock
 from agl.ports.errors import StreamDropped, Transient, UpstreamError
 from agl.ports.processes import Processes
-from agl.ports.programs import finish
 from agl.ports.servers import one_line
+from agl.ports.shielding import finish
 
 _BEGIN: Final = "Begin."
 _GO_ON: Final = "You were interrupted by a failure that is over. Go on where you were."

@@ -9,7 +9,7 @@ from typing import Final
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message
 
 from agl.ports.processes import Marker, Processes
-from agl.ports.programs import finish
+from agl.ports.shielding import finish
 
 _END_S: Final = 3.0
 _INTERRUPT_S: Final = 1.0

@@ -23,8 +23,9 @@ from agl.ports.clock import Clock
 from agl.ports.errors import AuthenticationFailed, InputError, UpstreamError
 from agl.ports.models import Capability, ModelId, SandboxMode
 from agl.ports.processes import Marker, Processes
-from agl.ports.programs import PROBE_S, Program, find_program, finish
+from agl.ports.programs import PROBE_S, Program, find_program
 from agl.ports.servers import one_line
+from agl.ports.shielding import finish
 
 _PREFLIGHT: Final = Marker("preflight")
 

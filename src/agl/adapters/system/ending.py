@@ -6,9 +6,9 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from agl.adapters.system.table import Process, Snapshot, descendants
 
@@ -78,18 +78,3 @@ class Brood:
         living = [snapshot[pid] for pid in sorted(pids) if pid in snapshot]
         self._known |= {(process.pid, process.started) for process in living}
         return living
-
-
-async def uncancelled(work: Coroutine[Any, Any, T]) -> T:
-    """Awaits the work to its end; a cancellation that came meanwhile is raised after it."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    result = task.result()
-    if cancelled is not None:
-        raise cancelled
-    return result

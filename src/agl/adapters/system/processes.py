@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from agl.adapters.system.ending import Brood, end_all, group_is_empty, uncancelled
+from agl.adapters.system.ending import Brood, end_all, group_is_empty
 from agl.adapters.system.output import Output
 from agl.adapters.system.table import Process, lineage, this_table
 from agl.ports.processes import (
@@ -33,6 +33,7 @@ from agl.ports.processes import (
     Stream,
     Survivor,
 )
+from agl.ports.shielding import finish
 
 
 class SystemProcesses(Processes):
@@ -57,7 +58,7 @@ class SystemProcesses(Processes):
             await asyncio.wait({child.exited}, timeout=command.timeout_s)
             timed_out = not child.exited.done()
         finally:
-            await uncancelled(self._finish(child))
+            await finish(self._finish(child))
         return Finished(
             status=child.exited.result(),
             stdout=child.stdout.tail,
@@ -84,7 +85,7 @@ class SystemProcesses(Processes):
                 names.setdefault(process.pid, self._table.command(process.pid))
             return found
 
-        ended = await uncancelled(end_all(find, self._grace_s))
+        ended = await finish(end_all(find, self._grace_s))
         return tuple(Survivor(process.pid, names[process.pid]) for process in ended)
 
     def standing_in(self, folder: Path) -> tuple[Survivor, ...]:

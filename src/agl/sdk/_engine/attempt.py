@@ -24,6 +24,7 @@ from agl.ports.ledger import Entry, Spending
 from agl.ports.ledger_json import usage_to_json
 from agl.ports.models import Usage
 from agl.ports.processes import Marker
+from agl.ports.shielding import finally_done, finish
 from agl.ports.workspace import Keeping, Workspace
 from agl.sdk._engine import watch
 from agl.sdk._engine.asking import Call, prompt_of
@@ -31,7 +32,6 @@ from agl.sdk._engine.capabilities import require
 from agl.sdk._engine.patience import Waits
 from agl.sdk._engine.reports import AttemptAtWork, Report, agent_tools
 from agl.sdk._engine.scope import Asked, ScopeState
-from agl.sdk._engine.shielding import finally_done, finish
 
 
 class Attempt:

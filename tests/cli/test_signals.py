@@ -94,6 +94,38 @@ def test_a_signal_stops_the_agents_and_says_how_to_go_on(
     assert [line["name"] for line in agl("show", "one", "--json").json["lines"]] == ["writer"]
 
 
+def test_what_fails_while_a_signal_ends_the_work_is_no_outcome(
+    project: Path, agl: Agl, tmp_path: Path
+) -> None:
+    flow = tmp_path / "stubborn.py"
+    flow.write_text(
+        "import asyncio\nfrom pathlib import Path\nfrom agl.sdk import Run, workflow\n\n\n"
+        "async def wait(run):\n    try:\n"
+        f"        Path({str(tmp_path / 'at-work')!r}).touch()\n"
+        "        await asyncio.sleep(60)\n"
+        "    finally:\n        raise ValueError('while it ended')\n\n\n"
+        "@workflow(version='1')\nasync def stubborn(run: Run[None]) -> None:\n"
+        "    async with asyncio.TaskGroup() as group:\n"
+        "        group.create_task(wait(run))\n"
+    )
+    process = subprocess.Popen(
+        [*AGL, "run", str(flow), "-n", "one"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until(lambda: (tmp_path / "at-work").exists() or process.poll() is not None)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == -signal.SIGTERM
+    assert "while it ended" in err
+    assert "`agl resume one` goes on from here" in err
+    assert "Traceback" not in err
+    (run,) = agl("list", "--json").json["runs"]
+    assert run["state"] == "interrupted"
+
+
 def test_a_signal_leaves_one_document(begun: Begun) -> None:
     process = begun("--json")
     process.send_signal(signal.SIGTERM)

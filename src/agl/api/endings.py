@@ -102,6 +102,12 @@ async def report_of(
     )
 
 
+def told(failure: Exception) -> AglError:
+    """What is said of a failure of the workflow that is no outcome."""
+    _, message, _ = _said(failure, {})
+    return WorkflowFailed(message)
+
+
 def _unlanded(state: RunState) -> tuple[str, ...]:
     """The children whose head did not land in their parent, as `a/b`."""
     found = []

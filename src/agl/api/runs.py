@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agl.api import checkout, checks
-from agl.api.endings import Report, report_of
+from agl.api.endings import Report, report_of, told
 from agl.api.locking import held
 from agl.ports.errors import NotFoundError, StateError, WorkflowFailed
 from agl.ports.events import Emit
 from agl.ports.ids import Label, Scope
 from agl.ports.ledger import Outcome, OutcomeKind, RunRecord
 from agl.ports.shielding import finish
+from agl.ports.stopping import is_asked_to_stop
 from agl.sdk._engine import preflight
 from agl.sdk._engine.again import find_cuts, write_cut
 from agl.sdk._engine.chain import Chain, heads_of
@@ -186,7 +187,8 @@ async def _walk(
     *,
     makes_tree: bool = False,
 ) -> Report:
-    """Runs the workflow's function and writes how it ended. A cancellation writes nothing."""
+    """Runs the workflow's function and writes how it ended. A cancellation writes nothing, and
+    neither does what fails while it ends the work."""
     failure: Exception | None = None
     before = await checkout.look(state.services)
     try:
@@ -205,7 +207,11 @@ async def _walk(
             f"the workflow called sys.exit({error.code!r}); raise Stop instead"
         )
         failure.__cause__ = error
-    except Exception as error:  # noqa: BLE001 - whatever the author's code raises is its outcome
+    except Exception as error:
+        # Whatever the author's code raises is its outcome, unless it was being stopped.
+        if is_asked_to_stop():
+            await finish(state.end_calls())
+            raise told(error) from error
         failure = error
     if await finish(state.end_calls()) and failure is None:
         failure = WorkflowFailed(

@@ -8,6 +8,8 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, TypeVar
 
+from agl.ports.stopping import Stopping, stopping
+
 T = TypeVar("T")
 
 Stopped = Callable[[int, "Exception | None"], None]
@@ -26,11 +28,14 @@ def finish(work: Coroutine[Any, Any, T], stopped: Stopped) -> T:
 
 async def _watched(work: Coroutine[Any, Any, T], stopped: Stopped) -> T:
     loop = asyncio.get_running_loop()
+    told = Stopping()
+    stopping.set(told)
     task = loop.create_task(work)
     received: list[int] = []
 
     def stop(number: int) -> None:
         received.append(number)
+        told.is_asked = True
         for each in _heard():
             loop.remove_signal_handler(each)
             signal.signal(each, signal.SIG_DFL)

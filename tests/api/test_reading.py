@@ -165,6 +165,44 @@ async def test_what_killed_attempts_cost_counts(world: InMemory, ledger: Ledger)
     assert {(one.program, one.sandbox) for one in details.attempts} == {("claude 9", "a fence")}
 
 
+async def test_what_is_at_work_is_not_in_vain(world: InMemory, ledger: Ledger) -> None:
+    """Of a step that failed and began again only the attempt that failed gave nothing."""
+    for event, attempt in (
+        ("run_started", ""),
+        ("step_started", "failed"),
+        ("step_failed", ""),
+        ("step_started", "present"),
+    ):
+        told = {"kind": event, "namespace": "a", "about": "writer", "details": {"attempt": attempt}}
+        world.log.append(ledger.folder, told)
+    for attempt, tokens in (("dead", 1), ("failed", 10), ("present", 100)):
+        used = Usage(tokens, 0, 0, 0.25)
+        ledger.write_spending(Spending(attempt, "a", "writer", 1, 1, "m", used, NOW, NOW))
+    with world.services.locks.hold((world.services.project, "one"), wait_s=0):
+        details = await reading.run(world.services, LABEL)
+    assert details.spent == Usage(111, 0, 0, 0.75)
+    assert details.spent_in_vain == Usage(11, 0, 0, 0.5)
+    assert [one.id for one in details.attempts if one.at_work] == ["present"]
+    details = await reading.run(world.services, LABEL)
+    assert details.spent_in_vain == details.spent
+
+
+async def test_the_money_that_is_known_is_told_beside_what_is_not(
+    world: InMemory, ledger: Ledger
+) -> None:
+    for attempt, cost_usd in (("a", 0.5), ("b", None), ("c", 0.25)):
+        used = Usage(5, 0, 0, cost_usd)
+        ledger.write_spending(Spending(attempt, "", "writer", 1, 1, "m", used, NOW, NOW))
+    details = await reading.run(world.services, LABEL)
+    assert (details.spent.cost_usd, details.spent_known_usd) == (None, 0.75)
+
+
+async def test_how_a_run_ended_is_known_by_its_exit_code(world: InMemory, ledger: Ledger) -> None:
+    assert (await reading.run(world.services, LABEL)).exit_code is None
+    ledger.write_outcome(replace(outcome(OutcomeKind.FAILED), exit_code=3))
+    assert (await reading.run(world.services, LABEL)).exit_code == 3
+
+
 async def test_the_steps_at_work_are_those_the_log_saw_begin(
     world: InMemory, ledger: Ledger
 ) -> None:

@@ -73,8 +73,8 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One attempt of a step, dead ones too. `nth`: which step of that name in its namespace.
-    `recorded`: an entry holds what came of it. `program`: what the agent worked with; `sandbox`:
-    what confined its shell, empty: nothing did."""
+    `recorded`: an entry holds what came of it; `at_work`: that is not known yet. `program`: what
+    the agent worked with; `sandbox`: what confined its shell, empty: nothing did."""
 
     id: str
     namespace: str
@@ -87,6 +87,7 @@ class Attempt:
     started: datetime
     updated: datetime
     recorded: bool
+    at_work: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,9 @@ class Details:
     """All that is known of one run. `head` is where its live chain ends, `branch_at` where its
     branch is now (None: gone), `tree` the folder of its tree while there is one, `bare` whether no
     working tree is here that could switch to the branch, `at_work` the steps that run now, `spent`
-    what all attempts used, `spent_in_vain` the part of it that no entry holds, `failure` a
-    traceback of the author's own code."""
+    what all attempts used, `spent_known_usd` the money of those whose price is known,
+    `spent_in_vain` what those used that ended without an entry, `exit_code` how the run ended
+    (None: it did not), `failure` a traceback of the author's own code."""
 
     summary: Summary
     version: str
@@ -128,8 +130,10 @@ class Details:
     at_work: tuple[str, ...]
     attempts: tuple[Attempt, ...]
     spent: Usage
+    spent_known_usd: float
     spent_in_vain: Usage
     kept: tuple[KeptItem, ...]
+    exit_code: int | None
     failure: str | None
 
 
@@ -184,6 +188,10 @@ async def run(services: Services, label: Label) -> Details:
     recorded = {attempt for entry in every for attempt in entry.attempts}
     settled = summary.state in ("finished", "stopped")
     working = _at_work(services.log, scope) if summary.state == "running" else ()
+    attempts = tuple(
+        _attempt(one, recorded, working)
+        for one in sorted(spendings, key=lambda one: (one.started, one.attempt))
+    )
     children = tuple(
         [
             await _part(services, chains, child, asked, working, settled=settled)
@@ -205,14 +213,13 @@ async def run(services: Services, label: Label) -> Details:
         params=record.params,
         lines=_lines(chains[scope], asked),
         children=children,
-        at_work=tuple("/".join(filter(None, one)) for one in working),
-        attempts=tuple(
-            _attempt(one, one.attempt in recorded)
-            for one in sorted(spendings, key=lambda one: (one.started, one.attempt))
-        ),
-        spent=_total(one.usage for one in spendings),
-        spent_in_vain=_total(one.usage for one in spendings if one.attempt not in recorded),
+        at_work=tuple(one.name for one in working),
+        attempts=attempts,
+        spent=_total(one.usage for one in attempts),
+        spent_known_usd=sum((one.usage.cost_usd or 0.0 for one in attempts), 0.0),
+        spent_in_vain=_total(one.usage for one in attempts if not one.recorded and not one.at_work),
         kept=await services.kept.items(label),
+        exit_code=None if outcome is None else outcome.exit_code,
         failure=None if outcome is None else outcome.failure,
     )
 
@@ -305,7 +312,7 @@ async def _part(
     chains: Mapping[Scope, Chain],
     scope: Scope,
     asked: Mapping[str, str],
-    working: Iterable[tuple[str, str]],
+    working: Iterable[_AtWork],
     *,
     settled: bool,
 ) -> Part:
@@ -317,7 +324,7 @@ async def _part(
     state = "not_landed"
     if held is not None and held.name == name:
         state = "held"
-    elif any(place == namespace for place, _ in working):
+    elif any(one.namespace == namespace for one in working):
         state = "at_work"
     elif chain.tip == chain.base:
         state = "nothing"
@@ -362,7 +369,8 @@ def _line(entry: Entry, live: set[int], asked: Mapping[str, str]) -> Line:
     )
 
 
-def _attempt(spending: Spending, recorded: bool) -> Attempt:
+def _attempt(spending: Spending, recorded: set[str], working: Iterable[_AtWork]) -> Attempt:
+    is_recorded = spending.attempt in recorded
     return Attempt(
         id=spending.attempt,
         namespace=spending.namespace,
@@ -374,7 +382,8 @@ def _attempt(spending: Spending, recorded: bool) -> Attempt:
         usage=spending.usage,
         started=spending.started,
         updated=spending.updated,
-        recorded=recorded,
+        recorded=is_recorded,
+        at_work=not is_recorded and any(one.attempt == spending.attempt for one in working),
     )
 
 
@@ -393,17 +402,32 @@ def _total(usages: Iterable[Usage]) -> Usage:
     return total
 
 
-def _at_work(log: EventLog, scope: Scope) -> tuple[tuple[str, str], ...]:
-    """The steps that the log saw begin and not end since the run was last entered, each with its
-    child, which is empty for the run's own."""
-    begun: list[tuple[str, str]] = []
+@dataclass(frozen=True, slots=True)
+class _AtWork:
+    """A step that runs now, and the id of its attempt."""
+
+    namespace: str
+    step: str
+    attempt: str
+
+    @property
+    def name(self) -> str:
+        return "/".join(filter(None, (self.namespace, self.step)))
+
+
+def _at_work(log: EventLog, scope: Scope) -> tuple[_AtWork, ...]:
+    """The steps that the log saw begin and not end since the run was last entered."""
+    begun: list[_AtWork] = []
     for event in log.read(run_folder(scope.project, scope.label)):
         kind = event.get("kind")
-        about = str(event.get("namespace") or ""), str(event.get("about"))
+        namespace, step = str(event.get("namespace") or ""), str(event.get("about"))
+        same = [one for one in begun if (one.namespace, one.step) == (namespace, step)]
         if kind == "run_started":
             begun.clear()
         elif kind == "step_started":
-            begun.append(about)
-        elif kind in ("step_finished", "step_failed", "step_stopped") and about in begun:
-            begun.remove(about)
+            details = event.get("details")
+            attempt = details.get("attempt") if isinstance(details, dict) else None
+            begun.append(_AtWork(namespace, step, str(attempt or "")))
+        elif kind in ("step_finished", "step_failed", "step_stopped") and same:
+            begun.remove(same[0])
     return tuple(begun)

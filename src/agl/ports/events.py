@@ -96,7 +96,7 @@ def _what_happened(kind: str, about: str, details: _Details) -> str:
         case "step_failed":
             return f"{about}: failed{details.text('error', ': {}')}"
         case "agent_equipped":
-            return f"{about}: with {details.text('program')}{details.text('sandbox', ', in {}')}"
+            return f"{about}: {details.text('program')}{details.text('sandbox', ', in {}')}"
         case "agent_acted":
             return f"{about}: {details.text('activity')}"
         case "agent_said":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -61,6 +62,10 @@ class Program:
         origin = f"with {self.package}" if self.package else str(self.path)
         return f"{self.name} {_dotted(self.version)} ({origin})"
 
+    def line(self, *words: str) -> str:
+        """What a person types to run it; the package's is on nobody's PATH."""
+        return shlex.join([str(self.path) if self.package else self.name, *words])
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -80,18 +85,25 @@ async def find_program(processes: Processes, environ: Mapping[str, str], wanted:
 
     Raises:
         InputError: there is none, or none that is new enough.
-        UpstreamError: there is one, and it does not say what it is.
+        UpstreamError: there is one, and it does not say what it is; and no other.
     """
     found: list[str] = []
+    broken: list[UpstreamError] = []
     on_path = shutil.which(wanted.name, path=environ.get("PATH", os.defpath))
     theirs = [(Path(on_path), "")] if on_path else []
     ours = [(wanted.own, wanted.package)] if wanted.own.is_file() else []
     for path, package in theirs + ours:
-        version = await version_of(processes, path, environ)
+        try:
+            version = await version_of(processes, path, environ)
+        except UpstreamError as error:
+            broken.append(error)
+            continue
         if version >= wanted.least:
             return Program(wanted.name, path, version, package, await tether(processes, environ))
         found.append(f"{str(path)!r} is {_dotted(version)}")
     name, least, how = wanted.name, _dotted(wanted.least), wanted.how
+    if broken:
+        raise broken[0]
     if found:
         raise InputError(f"{name} is too old: {', '.join(found)}, not {least} or newer; {how}")
     raise InputError(f"there is no {name}, {least} or newer, on PATH; install it, or {how}")

@@ -76,7 +76,9 @@ async def test_a_cancelled_run_is_over_soon_and_tells_what_it_cost(bench: Bench)
     assert bench.usage.cost_usd
 
 
-async def test_a_program_that_was_killed_goes_on_in_its_session(bench: Bench) -> None:
+async def test_a_program_that_was_killed_goes_on_in_its_session(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
     use = {"input_tokens": 10, "output_tokens": 2}
     session = bench.script(
         {**call("shell", command="touch a; sleep 60"), "usage": use},
@@ -92,6 +94,7 @@ async def test_a_program_that_was_killed_goes_on_in_its_session(bench: Bench) ->
     await until_there(bench.tree / "a")
     os.kill(program_of(task.marker.run), signal.SIGKILL)
     await work
+    assert caplog.messages == [], "what the SDK says stands between AGL's own lines"
     assert [type(error) for error in waited] == [StreamDropped]
     assert "-9" in str(waited[0])
     assert bench.desk.report == {"findings": ["x"]}

@@ -29,7 +29,7 @@ LIMIT_S = 6.0
 Row = tuple[dict[str, Any], type[AglError], str, float | None]
 
 ROWS: dict[str, Row] = {
-    "authentication": ({"kind": "auth"}, AuthenticationFailed, "claude /login", None),
+    "authentication": ({"kind": "auth"}, AuthenticationFailed, "agl doctor", None),
     "forbidden": ({"kind": "denied"}, AuthenticationFailed, "may not use", None),
     "billing": ({"kind": "billing"}, DeniedError, "billing", None),
     "bad request": ({"kind": "bad_request"}, UpstreamError, "at least one", None),

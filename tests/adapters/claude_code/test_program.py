@@ -55,9 +55,18 @@ async def test_a_missing_program_is_refused(bench: Bench, tmp_path: Path) -> Non
 
 
 async def test_a_program_that_is_none_is_refused(bench: Bench, tmp_path: Path) -> None:
-    runner = bench.runner(bench.script(), environ=own_claude(tmp_path, "hello"))
+    runner = bench.runner(
+        bench.script(), environ=own_claude(tmp_path, "hello"), own=tmp_path / "none"
+    )
     with pytest.raises(UpstreamError, match="does not tell its version"):
         await runner.check_ready(MODEL)
+
+
+async def test_one_that_is_broken_gives_way_to_that_of_the_package(
+    bench: Bench, tmp_path: Path
+) -> None:
+    runner = bench.runner(bench.script(), environ=own_claude(tmp_path, "hello"))
+    assert "with claude-agent-sdk" in await runner.check_ready(MODEL)
 
 
 async def test_to_be_ready_costs_no_request(bench: Bench) -> None:
@@ -68,7 +77,7 @@ async def test_to_be_ready_costs_no_request(bench: Bench) -> None:
 
 async def test_who_is_not_logged_in_is_told(bench: Bench) -> None:
     runner = bench.runner(bench.script(), environ={"ANTHROPIC_API_KEY": ""})
-    with pytest.raises(AuthenticationFailed, match="claude auth login"):
+    with pytest.raises(AuthenticationFailed, match="/_bundled/claude auth login`"):
         await runner.check_ready(MODEL)
 
 

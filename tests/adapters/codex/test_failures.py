@@ -30,7 +30,7 @@ LIMIT_S = 6.0
 Row = tuple[dict[str, Any], type[AglError], str]
 
 ROWS: dict[str, Row] = {
-    "authentication": ({"kind": "auth"}, AuthenticationFailed, "codex login"),
+    "authentication": ({"kind": "auth"}, AuthenticationFailed, "agl doctor"),
     "forbidden": ({"kind": "denied"}, AuthenticationFailed, "may not do that"),
     "billing": ({"kind": "billing"}, DeniedError, "billing"),
     "bad request": ({"kind": "bad_request"}, UpstreamError, "Invalid value for 'input'"),

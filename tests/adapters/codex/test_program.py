@@ -69,9 +69,18 @@ async def test_a_missing_program_is_refused(bench: Bench, tmp_path: Path) -> Non
 
 
 async def test_a_program_that_is_none_is_refused(bench: Bench, tmp_path: Path) -> None:
-    runner = bench.runner(bench.script(), environ=own_codex(tmp_path, "hello"))
+    runner = bench.runner(
+        bench.script(), environ=own_codex(tmp_path, "hello"), own=tmp_path / "none"
+    )
     with pytest.raises(UpstreamError, match="does not tell its version"):
         await runner.check_ready(MODEL)
+
+
+async def test_one_that_is_broken_gives_way_to_that_of_the_package(
+    bench: Bench, tmp_path: Path
+) -> None:
+    runner = bench.runner(bench.script(), environ=own_codex(tmp_path, "hello"))
+    assert "with openai-codex-cli-bin" in await runner.check_ready(MODEL)
 
 
 async def test_a_sandbox_that_does_not_work_here_is_told(bench: Bench, tmp_path: Path) -> None:
@@ -107,7 +116,7 @@ async def test_who_is_not_logged_in_is_told(bench: Bench) -> None:
     session = bench.script()
     runner = bench.runner(session)
     with_openai(bench, session.v1)
-    with pytest.raises(AuthenticationFailed, match="codex login"):
+    with pytest.raises(AuthenticationFailed, match="/bin/codex login`"):
         await runner.check_ready(MODEL)
     assert session.requests == []
 

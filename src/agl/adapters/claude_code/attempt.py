@@ -98,7 +98,7 @@ class Attempt:
             await conversation.open(self._limits.start_s)
         except TimeoutError as error:
             raise UpstreamError(
-                f"Claude Code did not start within {self._limits.start_s:g} s; run `claude`"
+                f"Claude Code did not start within {self._limits.start_s:g} s; see `agl doctor`"
             ) from error
         except Ended as error:
             raise UpstreamError(f"Claude Code did not start: {self._why(error)}") from error

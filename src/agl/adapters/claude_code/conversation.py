@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from typing import Final
 
+import claude_agent_sdk
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message
 
 from agl.ports.processes import Marker, Processes
@@ -37,6 +39,8 @@ class Conversation:
             TimeoutError: it does not speak.
             Ended: it could not be started, or ended at once.
         """
+        # What the SDK would say on standard error is raised as well.
+        logging.getLogger(claude_agent_sdk.__name__).setLevel(logging.CRITICAL + 1)
         connecting = asyncio.ensure_future(self._client.connect())
         try:
             await asyncio.wait({connecting}, timeout=within_s)

@@ -37,7 +37,7 @@ ROWS: Final = (
         AuthenticationFailed,
         (),
         "authentication_failed|oauth_org_not_allowed|/login",
-        "log in with `claude /login`, or check ANTHROPIC_API_KEY",
+        "log in again, `agl doctor` says how, or check ANTHROPIC_API_KEY",
     ),
     Row(NotFoundError, (404,), "", "choose another model"),
     Row(NotFoundError, (), "model_not_found", "choose another model"),

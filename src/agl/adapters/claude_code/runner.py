@@ -68,11 +68,13 @@ class ClaudeCodeRunner(AgentRunner):
             status = json.loads(done.stdout)
         except (NotStarted, ValueError) as error:
             raise UpstreamError(
-                f"{program} does not tell whether it is logged in; run `claude auth status`"
+                f"{program} does not tell whether it is logged in; run"
+                f" `{program.line('auth', 'status')}`"
             ) from error
         if not status.get("loggedIn"):
             raise AuthenticationFailed(
-                f"{program} is not logged in; run `claude auth login`, or set ANTHROPIC_API_KEY"
+                f"{program} is not logged in; run `{program.line('auth', 'login')}`, or set"
+                " ANTHROPIC_API_KEY"
             )
         return f"{program}, {sandbox}"
 

@@ -119,7 +119,7 @@ class Attempt:
                     told = await conversation.ask("thread/resume", {**asked, "threadId": thread})
         except TimeoutError as error:
             raise UpstreamError(
-                f"Codex did not start within {self._limits.start_s:g} s; run `codex`"
+                f"Codex did not start within {self._limits.start_s:g} s; see `agl doctor`"
             ) from error
         except (Ended, Refused) as error:
             raise UpstreamError(f"Codex did not start: {one_line(str(error))}") from error

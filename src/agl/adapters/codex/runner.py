@@ -70,7 +70,7 @@ class CodexRunner(AgentRunner):
         known = await self._ask(program)
         if not known.is_logged_in and known.needs_login and key_for(known, self._environ) is None:
             raise AuthenticationFailed(
-                f"{program} is not logged in; run `codex login`, or set OPENAI_API_KEY"
+                f"{program} is not logged in; run `{program.line('login')}`, or set OPENAI_API_KEY"
             )
         if known.key_name is not None and not self._environ.get(known.key_name):
             raise AuthenticationFailed(
@@ -139,11 +139,12 @@ class CodexRunner(AgentRunner):
                     return await learn(conversation)
             except TimeoutError as error:
                 raise UpstreamError(
-                    f"{program} said nothing for {PROBE_S:g} s; run `codex login status`"
+                    f"{program} said nothing for {PROBE_S:g} s; run"
+                    f" `{program.line('login', 'status')}`"
                 ) from error
             except (Ended, Refused) as error:
                 raise UpstreamError(
-                    f"{program} does not start: {one_line(str(error))}; run `codex`"
+                    f"{program} does not start: {one_line(str(error))}; run `{program.line()}`"
                 ) from error
             finally:
                 await finish(conversation.close(kindly=True))

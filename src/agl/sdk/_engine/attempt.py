@@ -85,7 +85,7 @@ class Attempt:
             self._act_on(findings)
         except BaseException as error:
             if self._written is None and isinstance(error, Exception):
-                self._emit("step_failed", error=f"{type(error).__name__}: {error}")
+                self._emit("step_failed", error=_said_of(error))
             elif self._written is None:
                 self._emit("step_stopped")
             else:
@@ -308,3 +308,8 @@ class Attempt:
 
     def _warn(self, text: str) -> None:
         self._run.emit("warned", self._scope.scope, self._asked.name, text=text)
+
+
+def _said_of(error: Exception) -> str:
+    """AGL's own errors are sentences."""
+    return str(error) if isinstance(error, AglError) else f"{type(error).__name__}: {error}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agl.cli.page import Page, plain, table, write
-from agl.cli.words import seconds, spent
+from agl.cli.words import seconds, spent, spent_in_all, spent_in_short
 from agl.ports.models import Usage
 
 
@@ -70,3 +70,42 @@ def test_an_unknown_price_is_called_unknown() -> None:
     assert spent(Usage(1, 2)) == "3 tokens, price unknown"
     assert spent(Usage(1, 2, 0, 0.5)) == "3 tokens, $0.50"
     assert spent(Usage()) == ""
+
+
+@pytest.mark.parametrize(
+    ("cost_usd", "text"),
+    [
+        (0, "$0.00"),
+        (0.000031, "$0.000031"),
+        (0.0042, "$0.0042"),
+        (0.005, "$0.01"),
+        (0.017, "$0.02"),
+        (12.345, "$12.35"),
+    ],
+)
+def test_money_that_was_spent_never_reads_as_nothing(cost_usd: float, text: str) -> None:
+    assert spent(Usage(1, 2, 0, cost_usd)) == f"3 tokens, {text}"
+
+
+def test_a_sum_says_what_is_known_and_what_is_not() -> None:
+    priced, unpriced = Usage(11_000, 0, 0, 0.0151), Usage(6000, 600)
+    mixed = "17600 tokens, $0.02 and 6600 tokens without a price"
+    assert spent_in_all([priced, unpriced]) == mixed
+    assert spent_in_all([priced, priced, Usage()]) == "22000 tokens, $0.03"
+    assert spent_in_all([unpriced, unpriced]) == "13200 tokens, price unknown"
+    assert spent_in_all([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("usage", "text"),
+    [
+        (Usage(), ""),
+        (Usage(999, 0, 0, 0.01), "999 tok, $0.01"),
+        (Usage(1000, 0, 0, 0.01), "1.0k tok, $0.01"),
+        (Usage(3000, 300), "3.3k tok, $ ?"),
+        (Usage(999_949), "999.9k tok, $ ?"),
+        (Usage(999_950), "1.0M tok, $ ?"),
+    ],
+)
+def test_a_column_has_the_spending_in_short(usage: Usage, text: str) -> None:
+    assert spent_in_short(usage) == text

@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
 import termios
 import time
+from datetime import UTC, datetime
 from fcntl import ioctl
 from pathlib import Path
 
 import pytest
 
+from agl.config import container
+from agl.config.settings import resolve
+from agl.ports.ids import Label, ProjectName, Scope
+from agl.ports.ledger import Spending
+from agl.ports.models import Usage
+from agl.sdk._engine.ledger import Ledger
 from cli.conftest import Agl, git
 
 FLOW = """
@@ -150,6 +158,115 @@ def test_a_narrow_terminal_has_what_came_of_it_below(agl: Agl, many: str) -> Non
     at = rows.index("      failed with status 3; not used any more")
     assert rows[at - 1].startswith("3  verify  verify")
     assert at_a_terminal(200, "show", many).split("\n\n")[1].splitlines() == wide
+
+
+LONG = """
+from agl.sdk import ModelId, Role, Run, role, workflow
+from dataclasses import dataclass
+from agl.sdk import arg
+
+
+@dataclass(frozen=True)
+class Params:
+    model: ModelId = arg("--model")
+    request: str = arg("--request", default="")
+
+
+@role()
+def writer(name: str) -> Role[None]:
+    return Role(name=name, instructions="Write.")
+
+
+@workflow(version="1")
+async def long(run: Run[Params]) -> None:
+    await run.step(writer("implement_dates", model=run.params.model), commit="Dates")
+    await run.step(writer("review", model=run.params.model), discard=True)
+    await run.verify("true")
+"""
+LONG_MODEL = "claude-opus-4-5-20251101"
+
+
+@pytest.fixture
+def long(tmp_path: Path, project: Path, agl: Agl) -> str:
+    """A run whose names, models and costs are as long as real ones."""
+    file = tmp_path / f"long_{tmp_path.name}.py"
+    file.write_text(LONG)
+    write = {"tool": "write", "arguments": {"path": "a.txt", "content": "x\n"}}
+    steps = {
+        "implement_dates": [
+            {"calls": [write], "usage": {"input_tokens": 17_000, "output_tokens": 600}},
+            {"text": "done"},
+        ],
+        "review": [
+            {"text": "ok", "usage": {"input_tokens": 940, "output_tokens": 0, "cost_usd": 0.0042}}
+        ],
+    }
+    script = tmp_path / LONG_MODEL
+    script.write_text(json.dumps({"format": 1, "steps": steps}))
+    request = " ".join(["accept", "dates", "of", "the", "calendar's", "second", "form"] * 4)
+    words = ("--model", f"scripted:{script}", "--request", request)
+    said = agl("run", str(file), "-n", "one", *words)
+    assert said.code == 0, said.err
+    return "one"
+
+
+def test_at_80_columns_names_and_models_give_way_first(agl: Agl, long: str, project: Path) -> None:
+    commit = git(project, "rev-parse", "agl/one")[:10]
+    table = at_a_terminal(80, "show", long).split("\n\n")[1]
+    heads, one, two, passed, *_ = table.splitlines()
+    assert heads.split() == ["#", "KIND", "NAME", "MODEL", "TOOK", "SPENT", "COMMIT"]
+    assert re.match(r"1  step    implement_dates  scripted:c\w+…  \d", one)
+    assert one.endswith(f"s  17.6k tok, $ ?    {commit}")
+    assert len(one) == 80
+    assert two.endswith("s  940 tok, $0.0042")
+    assert passed.startswith("3  verify  verify  ")
+
+
+def test_at_60_columns_models_stand_below(agl: Agl, long: str, project: Path) -> None:
+    commit = git(project, "rev-parse", "agl/one")[:10]
+    heads, one, model, *_ = at_a_terminal(60, "show", long).split("\n\n")[1].splitlines()
+    assert heads.split() == ["#", "KIND", "NAME", "TOOK", "SPENT", "COMMIT"]
+    assert re.match(r"1  step    implement_\w+…  \d", one)
+    assert len(one) == 60
+    assert one.endswith(commit)
+    assert model == f"      scripted:{LONG_MODEL}"
+
+
+@pytest.mark.parametrize("columns", [80, 60, 40])
+def test_a_terminal_breaks_facts_between_words(agl: Agl, long: str, columns: int) -> None:
+    wide = agl("show", long).out.split("\n\n")[0]
+    facts = at_a_terminal(columns, "show", long).split("\n\n")[0]
+    assert facts.split() == wide.split()
+    lines = facts.splitlines()
+    assert all(len(line) <= columns or " " not in line[10:].strip() for line in lines)
+    assert len(lines) > len(wide.splitlines())
+
+
+def test_known_money_is_told_beside_what_has_no_price(agl: Agl, long: str) -> None:
+    money = "$0.0042 and 17600 tokens without a price"
+    assert fact(agl("show", long).out, "spent") == f"18540 tokens, {money}"
+    told = agl("show", long, "--json").json
+    assert (told["spent"]["cost_usd"], told["spent_known_usd"]) == (None, 0.0042)
+
+
+def test_each_program_names_its_steps(agl: Agl, long: str) -> None:
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    ledger = Ledger(
+        container.store(resolve(os.environ, None)), Scope(ProjectName("calc"), Label(long))
+    )
+    attempts = [("a", "fix", "claude 9", ""), ("a", "fix", "claude 9", ""), ("", "plan", "", "")]
+    attempts += [("", f"s{n}", "codex 1", "its own") for n in range(8)]
+    for number, (child, step, program, sandbox) in enumerate(attempts):
+        used = Usage(5, 0, 0, 0.25 * (number % 2))
+        about = Spending(f"x{number:02}", child, step, 1, 1, "m", used, now, now, program, sandbox)
+        ledger.write_spending(about)
+    shown = agl("show", long).out
+    assert [line[10:] for line in shown.splitlines() if line.startswith("agent ")] == [
+        "AGL's own loop, no sandbox: implement_dates, review",
+        "claude 9, no sandbox: a/fix",
+        "codex 1, its shell in its own: s0, s1, s2, s3, s4, s5 and 2 more",
+    ]
+    assert fact(shown, "of that") == "55 tokens, $1.25 in attempts that gave no result"
 
 
 def test_the_tree_is_shown_while_it_is_there(agl: Agl, many: str, project: Path) -> None:

@@ -18,6 +18,9 @@ from agl.ports.errors import UpstreamError
 # All control characters but tab and line feed: none may reach a terminal from stored text.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
+_LEAST_ROOM = 20
+"""The columns in which it is worth while to break a line between words."""
+
 
 class HelpWanted(Exception):
     """The person asked for help; the argument is the text."""
@@ -64,12 +67,25 @@ def document_of(value: object) -> dict[str, object]:
 
 def facts(rows: Iterable[tuple[str, str]]) -> str:
     """Names, and beside each what is known; empty ones are left out, and lines of one fact stand
-    under each other."""
+    under each other. At a terminal they break between words."""
     known = [(name, fact.strip()) for name, fact in rows if fact.strip()]
-    width = max(len(name) for name, _ in known) + 2
+    indent = max(len(name) for name, _ in known) + 2
+    width = terminal_width()
+    room = None if width is None else width - indent
     return "\n".join(
-        f"{name:{width}}" + fact.replace("\n", "\n" + " " * width) for name, fact in known
+        f"{name:{indent}}" + ("\n" + " " * indent).join(_broken(fact, room)) for name, fact in known
     )
+
+
+def _broken(text: str, room: int | None) -> list[str]:
+    """The lines of a text, none longer than the room where a space allows it."""
+    lines = text.split("\n")
+    if room is None or room < _LEAST_ROOM:
+        return lines
+    import textwrap
+
+    wrap = textwrap.TextWrapper(room, break_long_words=False, break_on_hyphens=False)
+    return [part for line in lines for part in wrap.wrap(line) or [""]]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -5,30 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agl.cli.context import Context
+from agl.cli.entries import table_of
 from agl.cli.moves import next_of
-from agl.cli.page import (
-    Page,
-    cut_to_terminal,
-    document_of,
-    facts,
-    one_line,
-    table,
-    terminal_width,
-)
+from agl.cli.page import Page, document_of, facts
 from agl.cli.parsing import Parser
 from agl.cli.words import (
     CHILDREN,
     end_of_output,
     given,
     is_refused,
-    model_of,
     moment,
-    outcome_of,
     passed,
     result_of,
-    seconds,
     short,
-    spent,
+    spent_in_all,
     state_of,
 )
 from agl.ports.ids import Label
@@ -37,6 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agl.api.reading import Details, Line, Part
+
+_MOST_NAMES = 6
+"""The steps that one line names."""
 
 
 def answer(argv: list[str], context: Context) -> Page:
@@ -65,7 +58,7 @@ def _text(run: Details) -> str:
         ("base", f"{run.base_ref} at {short(run.base)}"),
         ("at work", ", ".join(run.at_work)),
         *(("agent", line) for line in _equipment(run)),
-        ("spent", spent(run.spent)),
+        ("spent", spent_in_all([one.usage for one in run.attempts])),
         ("of that", _in_vain(run)),
         *(("open", question) for question in summary.questions),
         *(("kept", f"{item.name}  {item.why}") for item in run.kept),
@@ -73,27 +66,12 @@ def _text(run: Details) -> str:
     ]
     parts = [facts(known)]
     if run.lines:
-        parts.append(_table(run.lines))
+        parts.append(table_of(run.lines))
     parts += [_child(child) for child in run.children]
     parts += [end_of_output(line) for line in _newest_builds(run.lines) if not passed(line)]
     if run.failure:
         parts.append(run.failure.rstrip())
     return "\n\n".join(parts)
-
-
-_HEADS = ("#", "KIND", "NAME", "MODEL", "TOOK", "SPENT", "COMMIT", "OUTCOME", "")
-
-
-def _table(lines: Sequence[Line]) -> str:
-    """One row for each; at a terminal that is too narrow what came of it stands below."""
-    rows = [_row(line) for line in lines]
-    wide, width = table(_HEADS, rows), terminal_width()
-    if width is None or max(map(len, wide.splitlines())) <= width:
-        return wide
-    heads, *narrow = table(_HEADS[:-2], [row[:-2] for row in rows]).splitlines()
-    came_of_it = ("; ".join(filter(None, row[-2:])) for row in rows)
-    below = (f"\n      {said}" if said else "" for said in came_of_it)
-    return cut_to_terminal("\n".join((heads, *map("".join, zip(narrow, below, strict=True)))))
 
 
 def _newest_builds(lines: Sequence[Line]) -> list[Line]:
@@ -108,9 +86,22 @@ def _params(run: Details) -> list[tuple[str, str]]:
 
 
 def _equipment(run: Details) -> list[str]:
-    """Each program that was at work, and what confined its shell."""
-    found = {(one.program, one.sandbox): None for one in run.attempts if one.program}
-    return [f"{program}, {_confined(sandbox)}" for program, sandbox in found]
+    """Each program that was at work, what confined its shell, and for which steps."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for one in run.attempts:
+        if one.program:
+            step = "/".join(filter(None, (one.namespace, one.step)))
+            found.setdefault((one.program, one.sandbox), {})[step] = None
+    return [
+        f"{program}, {_confined(sandbox)}: {_some_of(list(steps))}"
+        for (program, sandbox), steps in found.items()
+    ]
+
+
+def _some_of(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    shown = ", ".join(names[:_MOST_NAMES])
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _confined(sandbox: str) -> str:
@@ -118,7 +109,8 @@ def _confined(sandbox: str) -> str:
 
 
 def _in_vain(run: Details) -> str:
-    lost = spent(run.spent_in_vain)
+    vain = [one.usage for one in run.attempts if not one.recorded and not one.at_work]
+    lost = spent_in_all(vain)
     return f"{lost} in attempts that gave no result" if lost else ""
 
 
@@ -131,7 +123,7 @@ def _child(child: Part) -> str:
     ]
     if not child.lines:
         return facts(known)
-    return f"{facts(known)}\n{_table(child.lines)}"
+    return f"{facts(known)}\n{table_of(child.lines)}"
 
 
 def _branch(branch: str, now: str | None, head: str) -> str:
@@ -140,21 +132,6 @@ def _branch(branch: str, now: str | None, head: str) -> str:
         return f"{branch} is gone; AGL's last is {last}"
     return (
         f"{branch} at {last}" if now == head else f"{branch} at {short(now)}; AGL's last is {last}"
-    )
-
-
-def _row(line: Line) -> tuple[str, ...]:
-    changed = line.head_after != line.head_before
-    return (
-        str(line.number),
-        line.kind,
-        one_line(line.name, 40),
-        model_of(line.model),
-        seconds(line.duration_s),
-        spent(line.usage),
-        short(line.head_after) if changed else "",
-        outcome_of(line),
-        "" if line.live else "not used any more",
     )
 
 

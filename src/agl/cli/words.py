@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import floor, log10
 from typing import TYPE_CHECKING
 
 from agl.cli.page import one_line
 from agl.ports.models import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from agl.api.reading import Line, Summary
 
@@ -181,8 +182,42 @@ def spent(usage: Usage) -> str:
     """Tokens and money; a price that is not known is said to be unknown."""
     if usage.is_nothing:
         return ""
-    price = "price unknown" if usage.cost_usd is None else f"${usage.cost_usd:.2f}"
-    return f"{usage.input_tokens + usage.output_tokens} tokens, {price}"
+    price = "price unknown" if usage.cost_usd is None else _dollars(usage.cost_usd)
+    return f"{_tokens(usage)} tokens, {price}"
+
+
+def spent_in_all(usages: Sequence[Usage]) -> str:
+    """The sum, with the money that is known also where some is not."""
+    total = sum(usages, Usage())
+    known = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
+    if total.cost_usd is not None or not known:
+        return spent(total)
+    unpriced = sum(_tokens(usage) for usage in usages if usage.cost_usd is None)
+    money = f"{_dollars(sum(known))} and {unpriced} tokens without a price"
+    return f"{_tokens(total)} tokens, {money}"
+
+
+def spent_in_short(usage: Usage) -> str:
+    """As `spent`, in 15 columns or so."""
+    if usage.is_nothing:
+        return ""
+    price = "$ ?" if usage.cost_usd is None else _dollars(usage.cost_usd)
+    tokens = _tokens(usage)
+    if tokens < 1000:
+        return f"{tokens} tok, {price}"
+    if tokens < 999_950:
+        return f"{tokens / 1000:.1f}k tok, {price}"
+    return f"{tokens / 1_000_000:.1f}M tok, {price}"
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens
+
+
+def _dollars(cost_usd: float) -> str:
+    """To the cent; what would read as nothing to two digits that say something."""
+    is_small = 0 < cost_usd < 0.005
+    return f"${cost_usd:.{1 - floor(log10(cost_usd)) if is_small else 2}f}"
 
 
 def short(commit: str) -> str:

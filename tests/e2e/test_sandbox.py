@@ -27,8 +27,8 @@ def test_a_restriction_is_kept_by_the_system_unless_it_is_off(world: World) -> N
     for mode in ("auto", "require", "off"):
         done = world.agl(*running(world, mode), more={"AGL_SANDBOX": mode})
         assert done.status == 0, done.err
-        assert ("look: with AGL's own loop, in bubblewrap" in done.err) is (mode != "off")
-        assert ("work: with AGL's own loop, in bubblewrap" in done.err) is (mode == "require")
+        assert ("look: AGL's own loop, in bubblewrap" in done.err) is (mode != "off")
+        assert ("work: AGL's own loop, in bubblewrap" in done.err) is (mode == "require")
         assert world.counted() == (["tried"] if mode == "off" else [])
 
 
@@ -45,3 +45,22 @@ def test_a_sandbox_that_is_required_and_not_there_is_told_before_a_run(world: Wo
         "--script: the sandbox is required, and bwrap does not work here: exit status 1" in done.err
     )
     assert world.git("branch", "--list", "agl/*") == ""
+
+
+def test_one_that_is_not_there_is_told_once(world: World) -> None:
+    bin_ = world.folder / "bin"
+    bin_.mkdir()
+    (bin_ / "bwrap").write_text("#!/bin/sh\nexit 1\n")
+    (bin_ / "bwrap").chmod(0o755)
+    more = {"PATH": f"{bin_}:{world.env['PATH']}", "AGL_SANDBOX": "auto"}
+    done = world.agl(*running(world, "x"), more=more)
+    assert done.status == 0, done.err
+    told = [line for line in done.err.splitlines() if "nothing confines" in line]
+    assert len(told) == 1, done.err
+    assert "shell of step 'look'" in told[0]
+    assert "bwrap does not work here: exit status 1; `agl doctor`" in told[0]
+    shown = world.agl("doctor", more=more)
+    assert "no sandbox, bwrap does not work here: exit status 1 (`apt-get install" in shown.out
+    required = world.agl("doctor", more=more | {"AGL_SANDBOX": "require"})
+    assert required.status == 6
+    assert "own loop" in required.err

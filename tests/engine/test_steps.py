@@ -14,7 +14,7 @@ import pytest
 
 from agl.api import runs
 from agl.config import container
-from agl.ports.agents import AgentEvent, AgentTask, Spent
+from agl.ports.agents import AgentEvent, AgentTask, Equipped, Spent
 from agl.ports.errors import AglError, Overloaded
 from agl.ports.guards import Guards, Reading
 from agl.ports.ids import Label, Scope
@@ -245,6 +245,26 @@ def test_a_cancellation_waits_for_the_ending(tmp_path: Path) -> None:
     assert report.head != report.base
     root = Scope(services.project, Label("x"))
     assert [entry.name for entry in Ledger(services.store, root).entries(root)] == ["write"]
+
+
+def test_a_sandbox_that_is_lacking_is_told_once(tmp_path: Path) -> None:
+    async def play(task: AgentTask, emit: Callable[[AgentEvent], None]) -> None:
+        emit(Equipped("claude 9", lack="no fence here"))
+        if task.tools:
+            await task.tools[0].handler({"text": "x"})
+
+    async def body(run: Run[None]) -> None:
+        shut = Role(name="shut", instructions="Look.", restrictions=list(Restriction)).on(MODEL)
+        await run.step(shut)
+        await run.step(reporter())
+        await run.step(reporter("again"))
+
+    h = harness(tmp_path, agent=play)
+    assert h.run(of(body)).exit_code == 0
+    told = [one.details["text"] for one in h._now.terminal.told if one.kind == "warned"]
+    assert len(told) == 1
+    assert "shell of step 'report'" in str(told[0])
+    assert "no fence here; `agl doctor`" in str(told[0])
 
 
 def test_usage_is_summed_over_attempts_also_of_dead_processes(tmp_path: Path) -> None:

@@ -33,6 +33,15 @@ async def program(environ: Mapping[str, str], home: str | None, provider: str) -
     return await container.agents(resolve(environ, home)).check_ready(ModelId(provider, "any"))
 
 
+async def own_loop(environ: Mapping[str, str], home: str | None) -> str:
+    """In which sandbox AGL's own agents would work.
+
+    Raises:
+        InputError: one is required, and cannot be had.
+    """
+    return await container.toolbox(resolve(environ, home)).check_ready()
+
+
 async def turn(environ: Mapping[str, str], home: str | None, model: ModelId) -> str:
     """Has a model call a tool, which is paid for, and says with what it did and what it used.
 

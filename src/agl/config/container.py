@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agl.adapters.memory.terminal import MemoryTerminal
     from agl.adapters.memory.verifier import MemoryVerifier
     from agl.config.keys import Reached
-    from agl.ports.agents import AgentRunner
+    from agl.ports.agents import AgentRunner, Toolbox
     from agl.ports.clock import Clock
     from agl.ports.llm import LLM
     from agl.ports.processes import Processes
@@ -285,18 +285,27 @@ def _marker_root(settings: Settings, project: Project) -> str:
     return f"{home}/{project.name}"
 
 
+def toolbox(settings: Settings) -> Toolbox:
+    """What AGL's own agents work with on this machine."""
+    return _toolbox(settings, processes(), dict(os.environ))
+
+
+def _toolbox(settings: Settings, processes: Processes, environ: Mapping[str, str]) -> Toolbox:
+    from agl.adapters.worktools import WorkTools
+    from agl.config.keys import without_keys
+
+    return WorkTools(processes, without_keys(environ, settings.models), settings.sandbox)
+
+
 def _agents(
     settings: Settings, processes: Processes, clock: Clock, environ: Mapping[str, str]
 ) -> AgentRunner:
     from agl.adapters.routing import RoutingRunner
 
     def looping(llm: LLM) -> AgentRunner:
-        from agl.adapters.worktools import WorkTools
-        from agl.config.keys import without_keys
         from agl.loop.runner import LoopRunner
 
-        inherited = without_keys(environ, settings.models)
-        return LoopRunner(llm, WorkTools(processes, inherited, settings.sandbox))
+        return LoopRunner(llm, _toolbox(settings, processes, environ))
 
     def scripted() -> AgentRunner:
         from agl.adapters.scripted import ScriptedLLM

@@ -63,7 +63,7 @@ class LoopRunner(AgentRunner):
             return events.Approved()
 
         async with self._toolbox.opened(task) as kit:
-            emit(Equipped(_PROGRAM, kit.sandbox))
+            emit(Equipped(_PROGRAM, kit.sandbox, kit.lack))
             agent = Agent(
                 _Patient(self._llm, task.wait),
                 model=task.model,

@@ -105,10 +105,12 @@ class Priced:
 @dataclass(frozen=True, slots=True)
 class Equipped:
     """What the agent works with. `program`: name and version, for a person. `sandbox`: what of the
-    operating system confines its shell, empty: nothing does."""
+    operating system confines its shell, empty: nothing does. `lack`: why nothing does though a
+    restriction asks for it."""
 
     program: str
     sandbox: str = ""
+    lack: str = ""
 
 
 AgentEvent = Said | Acted | Spent | Priced | Equipped
@@ -159,10 +161,11 @@ class AgentRunner(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """What an agent of AGL's own works with. `sandbox` is that of `Equipped`."""
+    """What an agent of AGL's own works with. `sandbox` and `lack` are those of `Equipped`."""
 
     tools: tuple[AgentTool, ...]
     sandbox: str = ""
+    lack: str = ""
 
 
 class Toolbox(ABC):

@@ -249,10 +249,13 @@ class TestNotThere:
         await runner.run(bench.task(NO_NETWORK), bench.events.append)
         assert (bench.tree / "a.txt").exists()
         assert sandbox_of(bench) == ""
+        assert isinstance(bench.events[0], Equipped)
+        assert bench.events[0].lack.startswith("bwrap ")
         said = await runner.check_ready(bench.task().model)
         assert said.partition(", ")[2] in (
-            "no sandbox, bwrap and socat are not on PATH",
-            "no sandbox, bwrap does not work here: bwrap: No permissions",
+            "no sandbox, bwrap and socat are not on PATH (`apt-get install bubblewrap socat`)",
+            "no sandbox, bwrap does not work here: bwrap: No permissions"
+            " (`apt-get install bubblewrap socat`)",
         )
 
     async def test_who_requires_it_does_not_work(

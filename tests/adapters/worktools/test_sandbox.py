@@ -242,13 +242,15 @@ class TestNotThere:
         toolbox = WorkTools(PROCESSES, environ)
         async with toolbox.opened(task_in(tree, *(set(Restriction) - {NO_SHELL}))) as kit:
             assert kit.sandbox == ""
+            assert kit.lack.startswith("bwrap ")
             shell = next(tool for tool in kit.tools if tool.name == "shell")
             assert not (await shell.handler({"command": "echo x > a.txt"})).is_error
         assert (tree / "a.txt").read_text() == "x\n"
         said = await toolbox.check_ready()
         assert said in (
-            "no sandbox, bwrap is not on PATH",
-            "no sandbox, bwrap does not work here: bwrap: No permissions",
+            "no sandbox, bwrap is not on PATH (`apt-get install bubblewrap`)",
+            "no sandbox, bwrap does not work here: bwrap: No permissions"
+            " (`apt-get install bubblewrap`)",
         )
 
     async def test_who_requires_it_does_not_work(

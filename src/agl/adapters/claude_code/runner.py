@@ -80,8 +80,9 @@ class ClaudeCodeRunner(AgentRunner):
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         program = await self._program()
-        confined = await self._sandbox.is_on(task.restrictions)
-        emit(Equipped(str(program), NAME if confined else ""))
+        lack = await self._sandbox.lack(task.restrictions)
+        confined = lack == ""
+        emit(Equipped(str(program), NAME if confined else "", lack or ""))
         env = environment_for(self._environ, task.marker)
         with wrapped(program, os.environ.keys() - env.keys()) as script:
             covers = Covers(task.tree)

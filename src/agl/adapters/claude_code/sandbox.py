@@ -58,17 +58,22 @@ class Sandbox:
         if self._mode == "off":
             return "no sandbox"
         if lack := await self._lacking():
-            return f"no sandbox, {lack}"
+            return f"no sandbox, {lack} (`apt-get install bubblewrap socat`)"
         return NAME if self._mode == "require" else f"{NAME} where a restriction asks for it"
 
-    async def is_on(self, restrictions: frozenset[Restriction]) -> bool:
-        """Raises InputError when it is required, and cannot be had."""
+    async def lack(self, restrictions: frozenset[Restriction]) -> str | None:
+        """Why there is none though it is asked for: empty when there is one, None when it is not
+        asked for.
+
+        Raises:
+            InputError: it is required, and cannot be had.
+        """
         asked = self._mode == "require" or (
             self._mode == "auto"
             and Restriction.NO_SHELL not in restrictions
             and not _ASKING.isdisjoint(restrictions)
         )
-        return asked and not await self._lacking()
+        return await self._lacking() if asked else None
 
     async def _lacking(self) -> str:
         """Why there is none; empty when there is one, which has been tried once."""

@@ -80,7 +80,8 @@ class CodexRunner(AgentRunner):
 
     async def run(self, task: AgentTask, emit: Callable[[AgentEvent], None]) -> AgentOutcome:
         program, is_confined = await self._equipment()
-        emit(Equipped(str(program), "Codex's sandbox" if is_confined else ""))
+        lack = "" if is_confined or self._sandbox == "off" else "Codex's does not work here"
+        emit(Equipped(str(program), "Codex's sandbox" if is_confined else "", lack))
         with scratch_folder() as scratch:
             env = environment_for(self._environ, task.marker, scratch)
             permissions = Permissions(

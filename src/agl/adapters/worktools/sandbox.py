@@ -39,11 +39,12 @@ _PROGRAMS: Final = "/run/current-system"
 @dataclass(frozen=True, slots=True)
 class Enclosure:
     """What to put before a command, and what to add to its environment. One without a name
-    confines nothing."""
+    confines nothing; `lack`: why not, when that was asked for."""
 
     prefix: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
+    lack: str = ""
 
 
 class Sandbox:
@@ -66,7 +67,7 @@ class Sandbox:
         if self._mode == "off":
             return "no sandbox"
         if lack := await self._lacking():
-            return f"no sandbox, {lack}"
+            return f"no sandbox, {lack} (`apt-get install bubblewrap`)"
         return _NAME if self._mode == "require" else f"{_NAME} where a restriction asks for it"
 
     @asynccontextmanager
@@ -77,8 +78,10 @@ class Sandbox:
             InputError: it is required, and cannot be had.
             UpstreamError: there is no room for the folder.
         """
-        if not self._is_asked(task.restrictions) or await self._lacking():
-            yield Enclosure()
+        asked = self._is_asked(task.restrictions)
+        lack = await self._lacking() if asked else ""
+        if lack or not asked:
+            yield Enclosure(lack=lack)
             return
         try:
             temp = os.path.realpath(tempfile.mkdtemp(prefix="agl-"))

@@ -42,4 +42,4 @@ class WorkTools(Toolbox):
                 tools += [write(task.tree), edit(task.tree)]
             if Restriction.NO_SHELL not in task.restrictions:
                 tools.append(shell(*given))
-            yield Kit(tuple(tools), enclosure.name)
+            yield Kit(tuple(tools), enclosure.name, enclosure.lack)

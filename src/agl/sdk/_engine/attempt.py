@@ -22,7 +22,7 @@ from agl.ports.guards import Reading
 from agl.ports.integrator import Conflict
 from agl.ports.ledger import Entry, Spending
 from agl.ports.ledger_json import usage_to_json
-from agl.ports.models import Usage
+from agl.ports.models import Restriction, Usage
 from agl.ports.processes import Marker
 from agl.ports.shielding import finally_done, finish
 from agl.ports.workspace import Keeping, Workspace
@@ -274,8 +274,10 @@ class Attempt:
             case Acted(activity):
                 self._scope.activity = activity
                 self._emit("agent_acted", activity=activity)
-            case Equipped(program, sandbox):
+            case Equipped(program, sandbox, lack):
                 self._equipped = event
+                if lack and Restriction.NO_SHELL not in self._call.role.restrictions:
+                    self._warn_of_no_sandbox(lack)
                 self._scope.activity = program
                 self._emit("agent_equipped", program=program, sandbox=sandbox)
                 self._write_spending()
@@ -285,6 +287,15 @@ class Attempt:
             case Priced(cost_usd):
                 self._usage = replace(self._usage, cost_usd=cost_usd)
                 self._write_spending()
+
+    def _warn_of_no_sandbox(self, lack: str) -> None:
+        """Once for all steps that meet the same."""
+        if lack not in self._run.lacks:
+            self._run.lacks.add(lack)
+            self._warn(
+                f"nothing confines the shell of step {self._asked.name!r} to what its role may do:"
+                f" {lack}; `agl doctor` says what to install"
+            )
 
     def _write_spending(self) -> None:
         spending = Spending(

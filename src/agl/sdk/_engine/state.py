@@ -48,6 +48,7 @@ class RunState:
     answers_used: set[tuple[Scope, str]] = field(default_factory=set)
     open_questions: list[str] = field(default_factory=list)
     failed_in: list[tuple[AglError, str]] = field(default_factory=list)
+    lacks: set[str] = field(default_factory=set)
     kept: list[KeptItem] = field(default_factory=list)
     replayed: int = 0
     ran: int = 0

@@ -38,7 +38,7 @@ def test_each_missing_thing_is_named_with_what_to_type(bare_world: World) -> Non
 def test_what_several_looks_meet_is_said_once(bare_world: World) -> None:
     done = bare_world.agl("doctor", "--json", cwd=bare_world.folder)
     assert done.status == 6
-    assert found(done) == {"Python": True, "home": True, "git": False}
+    assert found(done) == {"Python": True, "home": True, "git": False, "sandbox": True}
     said = bare_world.agl("doctor", cwd=bare_world.folder)
     assert said.out.count("is not in a git repository") == 1
     assert said.err == "agl: missing: git\n"
@@ -57,6 +57,7 @@ def test_no_problem_hides_another(bare_world: World) -> None:
         ["no", "git"],
         ["no", "git"],
         ["no", "project"],
+        ["ok", "sandbox"],
     ]
     assert "does not know who commits" in said.out
     assert "has no commit yet" in said.out

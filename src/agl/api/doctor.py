@@ -72,7 +72,7 @@ async def doctor(
         "git": git,
         "project": project,
         "trees": trees,
-        "own loop": partial(models.own_loop, environ, home),
+        "sandbox": partial(models.own_loop, environ, home),
     }
     for name, look in looks.items():
         looked = await _checks(name, look)

@@ -34,23 +34,53 @@ def broken(tmp_path: Path) -> str:
 
 
 WRONG = """
-from agl.sdk import InputError, Run, workflow
+from dataclasses import dataclass
+
+from agl.ports import errors
+from agl.sdk import ModelId, Role, Run, arg, role, workflow
+
+
+@dataclass(frozen=True)
+class Params:
+    model: ModelId = arg("--model")
+    failure: str = arg("--failure")
+    steps: int = arg("--steps", default=0)
+
+
+@role()
+def writer() -> Role[None]:
+    return Role(name="writer", instructions="Write.")
 
 
 @workflow(version="1")
-async def wrong(run: Run[None]) -> None:
-    raise InputError("nothing to do with that")
+async def wrong(run: Run[Params]) -> None:
+    await run.verify("true")
+    for n in range(run.params.steps):
+        await run.step(writer(model=run.params.model), discard=True, n=n)
+    raise getattr(errors, run.params.failure)("no model 'x:y'")
 """
 
 
-def test_a_run_that_was_refused_by_its_workflow_is_to_be_cleared(
-    project: Path, agl: Agl, tmp_path: Path
+@pytest.mark.parametrize(
+    ("failure", "steps", "then"),
+    [
+        ("InputError", "0", "agl clear one"),
+        ("NotFoundError", "0", "agl clear one"),
+        ("NotFoundError", "1", "agl resume one"),
+        ("AuthenticationFailed", "0", "agl resume one"),
+    ],
+)
+def test_a_run_that_meets_the_same_again_is_to_be_cleared(
+    project: Path, agl: Agl, tmp_path: Path, model: str, failure: str, steps: str, then: str
 ) -> None:
+    """While no step of it is recorded: what it was begun with cannot be changed any more."""
     file = tmp_path / f"wrong_{tmp_path.name}.py"
     file.write_text(WRONG)
-    said = agl("run", str(file), "-n", "one")
-    assert (said.code, said.err.splitlines()[-1]) == (2, "agl: nothing to do with that")
-    assert said.out.endswith("\nnext    agl clear one, or agl show one\n")
+    words = ("--model", model, "--failure", failure, "--steps", steps)
+    said = agl("run", str(file), "-n", "one", *words)
+    assert said.err.splitlines()[-1] == "agl: no model 'x:y'"
+    assert said.out.endswith(f"\nnext    {then}, or agl show one\n")
+    assert f"\nnext      {then}\n" in agl("show", "one").out
     assert agl("clear", "one").code == 0
 
 

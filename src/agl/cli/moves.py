@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 
+from agl.ports.errors import InputError, NotFoundError
+
 
 def switch_to(branch: str, *, bare: bool) -> str:
     """How to look at a branch; a bare repository has no working tree of its own."""
@@ -11,6 +13,12 @@ def switch_to(branch: str, *, bare: bool) -> str:
         return f"git switch {shlex.quote(branch)}"
     folder = f"../{branch.rpartition('/')[2]}"
     return f"git worktree add {shlex.quote(folder)} {shlex.quote(branch)}"
+
+
+def is_in_vain(exit_code: int | None, *, has_work: bool) -> bool:
+    """Whether a run met what a resume meets again, before a step was recorded: its parameters
+    cannot be changed any more, and there is no work to lose."""
+    return exit_code in (InputError.exit_code, NotFoundError.exit_code) and not has_work
 
 
 def next_of(state: str, result: str, label: str, branch: str, *, bare: bool) -> str:

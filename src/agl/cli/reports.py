@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agl.cli.moves import next_of
+from agl.cli.moves import is_in_vain, next_of
 from agl.cli.page import Page, document_of, facts
 from agl.cli.words import STATES, result_of, short
-from agl.ports.errors import InputError
 
 if TYPE_CHECKING:
     from agl.api.endings import Report
@@ -53,7 +52,7 @@ def _ended(report: Report) -> str:
 
 
 def _next(report: Report, *, bare: bool) -> str:
-    if report.exit_code == InputError.exit_code and report.ran == report.replayed == 0:
-        # Its parameters cannot be changed any more, and there is no work to lose.
+    has_work = report.ran + report.replayed > 0 or report.head != report.base
+    if is_in_vain(report.exit_code, has_work=has_work):
         return f"agl clear {report.label}"
     return next_of(report.outcome, report.result, report.label, report.branch, bare=bare)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agl.cli.context import Context
 from agl.cli.entries import table_of
-from agl.cli.moves import next_of
+from agl.cli.moves import is_in_vain, next_of
 from agl.cli.page import Page, document_of, facts
 from agl.cli.parsing import Parser
 from agl.cli.words import (
@@ -139,4 +139,8 @@ def _next(run: Details) -> str:
     now = run.summary
     if now.state == "finished" and now.result == "landed" and run.branch_at is None:
         return f"git branch {now.branch} {short(run.head)} makes it again"
+    lines = [*run.lines, *(line for child in run.children for line in child.lines)]
+    has_work = any(line.live and line.kind == "step" for line in lines)
+    if now.state == "failed" and is_in_vain(run.exit_code, has_work=has_work):
+        return f"agl clear {now.label}"
     return next_of(now.state, now.result, now.label, now.branch, bare=run.bare)

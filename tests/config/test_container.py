@@ -59,7 +59,8 @@ except InputError as error:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
-    assert done.stdout == f"this model needs {package}; pip install 'agl[{extra}]'\n"
+    how = f"`{sys.executable} -m pip install 'agl[{extra}]'`"
+    assert done.stdout == f"{package} is not installed; {how}\n"
 
 
 def test_an_import_that_fails_within_an_adapter_is_our_bug() -> None:

@@ -4,6 +4,7 @@ for the ports of the commands that only look."""
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -386,4 +387,5 @@ def needs(*packages: str, extra: str) -> Iterator[None]:
         if package not in packages:
             raise
         name = package.replace("_", "-")
-        raise InputError(f"this model needs {name}; pip install 'agl[{extra}]'") from error
+        how = f"`{shlex.quote(sys.executable)} -m pip install 'agl[{extra}]'`"
+        raise InputError(f"{name} is not installed; {how}") from error

@@ -67,7 +67,7 @@ class Waits:
         """Returns when the same is to be tried again.
 
         Raises:
-            Transient: the error itself: it has been waited for long enough.
+            Transient: as the error: it has been waited for long enough.
             LimitReached: the provider's limit ends later than may be waited for.
         """
         patience = self._patience
@@ -81,7 +81,13 @@ class Waits:
                 raise LimitReached(
                     f"{error}; it ends at {until}, `agl resume {patience.label}` goes on then"
                 ) from error
-            raise error
+            if patience.max_wait_s == 0:
+                raise error
+            raise type(error)(
+                f"{error}; it was waited for {self._waited_s:.0f} s, and --max-wait allows"
+                f" {patience.max_wait_s:.0f} s in a row; `agl resume {patience.label}` tries again",
+                retry_after_s=error.retry_after_s,
+            ) from error
         self._waited_s += pause_s
         patience.meet(self._provider, pause_s)
         self._tell(str(error), pause_s, until)

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from fcntl import ioctl
+
 import pytest
 
 from e2e.world import Ended, World, script
@@ -41,7 +49,7 @@ def test_what_several_looks_meet_is_said_once(bare_world: World) -> None:
     assert found(done) == {"Python": True, "home": True, "git": False, "sandbox": True}
     said = bare_world.agl("doctor", cwd=bare_world.folder)
     assert said.out.count("is not in a git repository") == 1
-    assert said.err == "agl: missing: git\n"
+    assert said.err == "agl: not in order: git\n"
 
 
 def test_no_problem_hides_another(bare_world: World) -> None:
@@ -61,7 +69,7 @@ def test_no_problem_hides_another(bare_world: World) -> None:
     ]
     assert "does not know who commits" in said.out
     assert "has no commit yet" in said.out
-    assert said.err == "agl: missing: git, project\n"
+    assert said.err == "agl: not in order: git, project\n"
 
 
 def test_what_is_right_in_the_same_words_is_said_each_time(world: World) -> None:
@@ -99,8 +107,47 @@ def test_a_build_that_is_not_there_is_doubted(world: World, build: str, missing:
     lines = done.out.splitlines()
     doubts = [line for line in lines if line[0] == "?" and line.split()[1] not in PROGRAMS]
     how = "`agl init --build CMD` changes it"
-    said = f"?   build       a shell finds no {missing!r} in {str(world.repo)!r}; {how}"
+    said = f"?   build        a shell finds no {missing!r} in {str(world.repo)!r}; {how}"
     assert doubts == ([said] if missing else [])
+
+
+def test_a_doubt_is_not_ok_and_nothing_is_missing_for_it(world: World) -> None:
+    world.agl("init", "--build", "no-such-program --check")
+    done = world.agl("doctor", "--json")
+    told = [check for check in done.json["checks"] if check["name"] == "build"]  # type: ignore[attr-defined]
+    assert [(check["ok"], check["doubtful"]) for check in told] == [(False, True)]
+    assert (done.status, done.err) == (0, "")
+
+
+def test_a_vendors_program_that_is_not_here_is_doubted(world: World) -> None:
+    """Without its name on the PATH, and with nobody logged in."""
+    done = world.agl("doctor", "--json", more={"PATH": "/usr/bin:/bin"})
+    told = {check["name"]: check for check in done.json["checks"]}  # type: ignore[attr-defined]
+    assert (told["codex"]["ok"], told["codex"]["doubtful"]) == (False, True)
+    assert (done.status, done.err) == (0, "")
+    assert "\n?   codex " in world.agl("doctor", more={"PATH": "/usr/bin:/bin"}).out
+
+
+def test_it_fits_a_terminal(world: World) -> None:
+    world.agl("init", "--build", "no-such-program-of-a-long-name --check")
+    wide = world.agl("doctor").out.split()
+    shown = at_a_terminal(world, 80, "doctor")
+    assert shown.split() == wide
+    lines = shown.splitlines()
+    assert len(lines) > 7
+    assert all(len(line) <= 80 or " " not in line[17:].strip() for line in lines)
+
+
+def at_a_terminal(world: World, columns: int, *words: str) -> str:
+    """What a command prints on a terminal of that width."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    command = [sys.executable, "-m", "agl", *words]
+    subprocess.run(command, cwd=world.repo, env=world.env, stdout=theirs, check=True)
+    os.close(theirs)
+    said = os.read(ours, 100_000).decode().replace("\r\n", "\n")
+    os.close(ours)
+    return said
 
 
 def test_a_model_is_asked_for_one_turn(world: World) -> None:
@@ -123,7 +170,7 @@ def test_without_models_nothing_is_paid_for(world: World) -> None:
     done = world.agl("doctor", "--json")
     told = {check["name"]: check for check in done.json["checks"]}  # type: ignore[attr-defined]
     for name in PROGRAMS:
-        assert told[name]["ok"]
+        assert told[name]["ok"] or told[name]["doubtful"]
         assert name.partition("_")[0] in told[name]["said"]
 
 

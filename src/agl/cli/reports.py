@@ -52,7 +52,6 @@ def _ended(report: Report) -> str:
 
 
 def _next(report: Report, *, bare: bool) -> str:
-    has_work = report.ran + report.replayed > 0 or report.head != report.base
-    if is_in_vain(report.exit_code, has_work=has_work):
+    if is_in_vain(report.exit_code, has_work=report.ran + report.replayed > 0):
         return f"agl clear {report.label}"
     return next_of(report.outcome, report.result, report.label, report.branch, bare=bare)

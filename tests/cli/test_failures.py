@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -84,24 +82,6 @@ def test_a_run_that_meets_the_same_again_is_to_be_cleared(
     assert said.out.endswith(f"\nnext    {then}, or agl show one\n")
     assert f"\nnext      {then}\n" in agl("show", "one").out
     assert agl("clear", "one").code == 0
-
-
-def test_a_run_that_has_a_commit_is_not_to_be_cleared(
-    project: Path, agl: Agl, tmp_path: Path, model: str
-) -> None:
-    """Also where its workflow did not come as far again."""
-    file = tmp_path / f"wrong_{tmp_path.name}.py"
-    file.write_text(WRONG.replace("discard=True", 'commit="write"'))
-    words = ("--model", model, "--failure", "InputError", "--steps", "1")
-    agl("run", str(file), "-n", "one", *words)
-    file.write_text(WRONG.replace("run.params.steps", "0"))
-    done = subprocess.run(
-        [sys.executable, "-m", "agl", "resume", "one"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert "steps   0 ran, 0 replayed\n" in done.stdout
-    assert "\nnext    agl resume one, or agl show one\n" in done.stdout
-    assert "\nnext      agl resume one\n" in agl("show", "one").out
 
 
 def test_the_authors_own_exception_is_shown_with_its_traceback(

@@ -22,7 +22,7 @@ from agl.ports.processes import Command
 @dataclass(frozen=True, slots=True)
 class Check:
     """One thing that was looked at. `said` is what was found, or what is wrong and what to type.
-    With `doubtful` nothing is missing for certain."""
+    `doubtful`: it is not in order, and who does not need it misses nothing."""
 
     name: str
     ok: bool
@@ -84,17 +84,17 @@ async def doctor(
         checks += await _checks(str(model), partial(models.turn, environ, home, model))
     doubt = await _doubt_of_the_build(environ, home, here)
     if doubt is not None:
-        checks.append(Check("build", True, doubt, doubtful=True))
+        checks.append(Check("build", False, doubt, doubtful=True))
     return tuple(checks)
 
 
 def _problems(checks: Sequence[Check]) -> set[str]:
-    return {one.said for one in checks if not one.ok}
+    return {one.said for one in checks if not one.ok and not one.doubtful}
 
 
 def _of_program(check: Check) -> Check:
     """A vendor's program is there, or it is not; who does not use it misses nothing."""
-    return check if check.ok else replace(check, ok=True, doubtful=True)
+    return check if check.ok else replace(check, doubtful=True)
 
 
 async def _doubt_of_the_build(

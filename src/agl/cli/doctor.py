@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agl.cli.context import Context
-from agl.cli.page import Page, plain
+from agl.cli.page import Page, facts, plain
 from agl.cli.parsing import Parser
 from agl.ports.errors import UpstreamError
 
@@ -29,12 +29,11 @@ def answer(argv: list[str], context: Context) -> Page:
 
     asked = [ModelId.parse(name) for name in names]
     checks = context.finish(doctor(context.environ, context.home, context.here, asked))
-    width = max(len(one.name) for one in checks)
-    lines = [f"{_mark(one)} {one.name:{width}} {one.said}" for one in checks]
-    missing = dict.fromkeys(one.name for one in checks if not one.ok)
-    notes = f"agl: missing: {', '.join(missing)}" if missing else ""
-    code = UpstreamError.exit_code if missing else 0
-    return Page({"checks": plain(checks)}, "\n".join(lines), notes, code)
+    text = facts((f"{_mark(one)} {one.name}", one.said) for one in checks)
+    bad = dict.fromkeys(one.name for one in checks if not one.ok and not one.doubtful)
+    notes = f"agl: not in order: {', '.join(bad)}" if bad else ""
+    code = UpstreamError.exit_code if bad else 0
+    return Page({"checks": plain(checks)}, text, notes, code)
 
 
 def _mark(check: Check) -> str:

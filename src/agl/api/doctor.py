@@ -89,7 +89,7 @@ async def doctor(
 
 
 def _problems(checks: Sequence[Check]) -> set[str]:
-    return {one.said for one in checks if not one.ok and not one.doubtful}
+    return {one.said for one in checks if not one.ok}
 
 
 def _of_program(check: Check) -> Check:

@@ -31,9 +31,7 @@ class ModelId:
         """
         match = _SPELLING.fullmatch(text)
         if match is None:
-            raise InputError(
-                f"model {text!r} is not spelled provider:name, as in claude_code:opus"
-            )
+            raise InputError(f"model {text!r} is not spelled provider:name, as in claude_code:opus")
         provider, name = match.groups()
         return cls(provider, os.path.abspath(name) if provider == "scripted" else name)
 

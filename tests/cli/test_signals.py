@@ -126,6 +126,28 @@ def test_what_fails_while_a_signal_ends_the_work_is_no_outcome(
     assert run["state"] == "interrupted"
 
 
+@pytest.mark.parametrize("how", ["returns", "fails"])
+def test_agl_dies_of_the_signal_whatever_the_work_makes_of_it(how: str) -> None:
+    end = "return" if how == "returns" else "raise ValueError('x')"
+    program = f"""
+import asyncio, os, signal
+from agl.cli import signals
+
+async def work():
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        {end}
+
+signals.finish(work(), lambda number, error: print(number, error, flush=True))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=30
+    )
+    assert (done.returncode, done.stdout) == (-15, f"15 {'x' if how == 'fails' else None}\n")
+
+
 def test_a_signal_leaves_one_document(begun: Begun) -> None:
     process = begun("--json")
     process.send_signal(signal.SIGTERM)

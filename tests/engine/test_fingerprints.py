@@ -520,11 +520,25 @@ def test_a_document_without_a_format_number_is_broken(kind: type, number: object
         decode({**written(kind), "format": number}, "file.json")
 
 
+LATER = ("program", "sandbox", "unlanded")
+"""What the first documents did not have."""
+
+
+@documents
+def test_a_document_from_before_a_part_was_there_is_read(kind: type) -> None:
+    _, decode = CODECS[kind]
+    document = written(kind)
+    decode({key: value for key, value in document.items() if key not in LATER}, "file.json")
+    for part in document.keys() & set(LATER):
+        with pytest.raises(CorruptDocument, match=part):
+            decode({**document, part: 1}, "file.json")
+
+
 @documents
 def test_a_document_with_a_part_missing_is_broken_and_says_which(kind: type) -> None:
     _, decode = CODECS[kind]
     document = written(kind)
-    for part in document.keys() - {"format"}:
+    for part in document.keys() - {"format", *LATER}:
         rest = {key: value for key, value in document.items() if key != part}
         with pytest.raises(CorruptDocument, match=rf"file\.json: '{part}' is missing"):
             decode(rest, "file.json")

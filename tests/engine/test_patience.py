@@ -14,7 +14,7 @@ from agl.adapters.system import SystemClock
 from agl.api import runs
 from agl.api.endings import Report
 from agl.config import container
-from agl.ports.agents import AgentEvent, AgentTask, Said, Spent
+from agl.ports.agents import Acted, AgentEvent, AgentTask, Equipped, Said, Spent
 from agl.ports.errors import LimitReached, Overloaded, RateLimited, Transient, UsageLimited
 from agl.ports.ids import Label
 from agl.ports.models import Usage
@@ -153,7 +153,7 @@ def test_an_agent_that_goes_on_in_its_conversation_is_not_begun_again(tmp_path: 
         for _ in range(3):
             await task.wait(Overloaded("no capacity"))
             assert callable(emit)
-            emit(Spent(Usage(1, 1)))
+            emit(Acted("read a.txt"))
         return "done"
 
     report, _ = ran(tmp_path, play, 2)
@@ -209,6 +209,22 @@ def test_an_agent_that_always_fails_after_its_first_word_is_given_up(tmp_path: P
     report, _ = ran(tmp_path, play, 10)
     assert report.exit_code == 6
     assert len(begun) < 20
+
+
+def test_words_and_tokens_of_an_answer_that_breaks_off_are_no_progress(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def play(task: AgentTask, emit: Callable[[AgentEvent], None]) -> str:
+        while True:
+            asked.append(task.step)
+            emit(Equipped("claude 9"))
+            emit(Said("I begin"))
+            emit(Spent(Usage(1, 1)))
+            await task.wait(Overloaded("no capacity"))
+
+    report, _ = ran(tmp_path, play, 10)
+    assert report.exit_code == 6
+    assert len(asked) < 20
 
 
 def test_the_time_limit_of_a_step_does_not_run_while_it_waits(tmp_path: Path) -> None:

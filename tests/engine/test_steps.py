@@ -15,7 +15,7 @@ import pytest
 from agl.api import runs
 from agl.config import container
 from agl.ports.agents import AgentEvent, AgentTask, Equipped, Spent
-from agl.ports.errors import AglError, Overloaded
+from agl.ports.errors import AglError, Overloaded, UpstreamError
 from agl.ports.guards import Guards, Reading
 from agl.ports.ids import Label, Scope
 from agl.ports.ledger import entry_address, run_folder
@@ -245,6 +245,31 @@ def test_a_cancellation_waits_for_the_ending(tmp_path: Path) -> None:
     assert report.head != report.base
     root = Scope(services.project, Label("x"))
     assert [entry.name for entry in Ledger(services.store, root).entries(root)] == ["write"]
+
+
+def test_who_handles_a_failure_while_being_cancelled_begins_nothing_more(tmp_path: Path) -> None:
+    async def play(task: AgentTask, emit: Callable[[AgentEvent], None]) -> None:
+        working = asyncio.current_task()
+        assert working is not None
+        working.cancel()
+        raise UpstreamError("the vendor failed")
+
+    ended: list[bool] = []
+
+    async def body(run: Run[None]) -> None:
+        async def work() -> None:
+            with contextlib.suppress(UpstreamError):
+                await run.step(writer(), commit="x")
+            await run.record("after", lambda: 1)
+
+        working = asyncio.create_task(work())
+        await asyncio.wait({working})
+        ended.append(working.cancelled())
+
+    h = harness(tmp_path, agent=play)
+    h.run(of(body))
+    assert ended == [True]
+    assert "recorded" not in h.events
 
 
 def test_a_sandbox_that_is_lacking_is_told_once(tmp_path: Path) -> None:

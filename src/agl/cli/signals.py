@@ -43,15 +43,19 @@ async def _watched(work: Coroutine[Any, Any, T], stopped: Stopped) -> T:
 
     for number in _heard():
         loop.add_signal_handler(number, stop, number)
+    failure: Exception | None = None
     try:
-        return await task
+        result = await task
+        if not received:
+            return result
     except (asyncio.CancelledError, Exception) as error:
         if not received:
             raise
-        try:
-            stopped(received[0], error if isinstance(error, Exception) else None)
-        finally:  # also when nothing can be said any more, the window being closed
-            die_of(received[0])
+        failure = error if isinstance(error, Exception) else None
+    try:
+        stopped(received[0], failure)
+    finally:  # also when nothing can be said any more, the window being closed
+        die_of(received[0])
 
 
 def _heard() -> list[signal.Signals]:

@@ -152,7 +152,7 @@ def outcome_from_json(document: Document, where: str) -> Outcome:
         result=read.text("result"),
         questions=read.list_of_texts("questions"),
         failure=read.text_or_none("failure"),
-        unlanded=read.list_of_texts("unlanded"),
+        unlanded=read.list_of_texts("unlanded") if "unlanded" in document else (),
     )
 
 
@@ -185,8 +185,8 @@ def spending_from_json(document: Document, where: str) -> Spending:
         usage=read.usage("usage"),
         started=read.moment("started"),
         updated=read.moment("updated"),
-        program=read.text("program"),
-        sandbox=read.text("sandbox"),
+        program=read.text("program") if "program" in document else "",
+        sandbox=read.text("sandbox") if "sandbox" in document else "",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -29,24 +29,14 @@ async def finish(work: Coroutine[Any, Any, T]) -> T:
 @asynccontextmanager
 async def finally_done(work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
     """Does the work to its end after the block. What failed in the block comes before a
-    cancellation that arrives meanwhile; that is raised at the next await."""
+    cancellation that arrives meanwhile: the task then only counts it (`Task.cancelling`)."""
     try:
         yield
     except Exception:
-        try:
+        with suppress(asyncio.CancelledError):
             await finish(work())
-        except asyncio.CancelledError:
-            _cancel_again()
         raise
     except BaseException:
         await finish(work())
         raise
     await finish(work())
-
-
-def _cancel_again() -> None:
-    """Cancels the current task as it was before its cancellation was taken."""
-    task = asyncio.current_task()
-    assert task is not None
-    task.uncancel()
-    task.cancel()

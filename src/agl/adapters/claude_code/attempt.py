@@ -25,6 +25,8 @@ _BEGIN: Final = "Begin."
 _GO_ON: Final = "You were interrupted by a failure that is over. Go on where you were."
 _LAST_WORDS_S: Final = 2.0
 _STDERR_LINES: Final = 5
+_DEATHS: Final = 5
+"""So often a program may die at work in one task: then it is the work that kills it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class Attempt:
         self._clock = clock
         self._limits = limits
         self._deadline_s = 0.0
+        self._deaths = 0
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
 
     async def run(self) -> AgentOutcome:
@@ -114,7 +117,9 @@ class Attempt:
                 if heard:
                     return
         except Ended as error:
-            kind = StreamDropped if self._hearing.has_answered else UpstreamError
+            self._deaths += 1
+            goes_on = self._hearing.has_answered and self._deaths < _DEATHS
+            kind = StreamDropped if goes_on else UpstreamError
             raise kind(f"Claude Code died: {self._why(error)}") from error
         except TimeoutError as error:
             raise self._too_slow() from error

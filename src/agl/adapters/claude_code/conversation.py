@@ -71,7 +71,9 @@ class Conversation:
             TimeoutError: none came.
             Ended: none will come.
         """
-        message = await asyncio.wait_for(self._messages.get(), within_s)
+        # wait_for of Python 3.11 loses a cancellation that comes with the message.
+        async with asyncio.timeout(within_s):
+            message = await self._messages.get()
         if isinstance(message, Exception):
             raise Ended(str(message) or "it ended") from message
         return message
@@ -80,7 +82,8 @@ class Conversation:
         """Has it end what it does, its tools too. Whether it does: it then tells the end of its
         turn."""
         try:
-            await asyncio.wait_for(self._client.interrupt(), _INTERRUPT_S)
+            async with asyncio.timeout(_INTERRUPT_S):
+                await self._client.interrupt()
         except Exception:  # noqa: BLE001 - one that is gone, or mute, is ended otherwise
             return False
         return True

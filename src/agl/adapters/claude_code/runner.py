@@ -65,8 +65,8 @@ class ClaudeCodeRunner(AgentRunner):
         command = Command((str(program.path), "auth", "status"), Path("/"), env, timeout_s=_PROBE_S)
         try:
             done = await self._processes.run(command)
-            status = json.loads(done.stdout)
-        except (NotStarted, ValueError) as error:
+            status = dict(json.loads(done.stdout))
+        except (NotStarted, ValueError, TypeError) as error:
             raise UpstreamError(
                 f"{program} does not tell whether it is logged in; run"
                 f" `{program.line('auth', 'status')}`"

@@ -267,7 +267,8 @@ class Attempt:
         return Marker(self._run.marker.run, self._id)
 
     def _hear(self, event: AgentEvent) -> None:
-        self._waits.progressed()
+        if isinstance(event, Acted):
+            self._waits.progressed()
         match event:
             case Said(text):
                 self._emit("agent_said", text=text)

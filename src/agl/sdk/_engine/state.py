@@ -16,6 +16,7 @@ from agl.ports.ids import Scope
 from agl.ports.ledger import Entry, Epoch, Spending
 from agl.ports.models import Usage
 from agl.ports.processes import Marker
+from agl.ports.stopping import is_asked_to_stop
 from agl.ports.workspace import Keeping, KeptItem
 from agl.sdk._engine.leases import Waiting
 from agl.sdk._engine.ledger import Ledger
@@ -107,11 +108,16 @@ class RunState:
 
         Raises:
             InputError: the workflow has ended.
+            CancelledError: the task was cancelled, or AGL is being stopped.
         """
         if self.has_ended:
             raise InputError("the workflow has ended; await every task that it starts")
         task = asyncio.current_task()
         assert task is not None
+        if task.cancelling() or is_asked_to_stop():
+            # It was cancelled while what could not be left halfway was ended, and handled the
+            # failure that came first.
+            raise asyncio.CancelledError
         self.calls.append(task)
         try:
             yield

@@ -11,7 +11,7 @@ from typing import Final
 
 from agl.adapters.claude_code.environment import OWN_KEYS
 from agl.ports.agents import AgentTask
-from agl.ports.errors import InputError
+from agl.ports.errors import InputError, UpstreamError
 from agl.ports.models import Restriction, SandboxMode
 from agl.ports.processes import Command, NotStarted, Processes
 from agl.ports.servers import one_line
@@ -101,6 +101,8 @@ class Sandbox:
             )
         except NotStarted as error:
             return str(error)
+        if done.timed_out:
+            raise UpstreamError(f"bwrap said nothing for {_PROBE_S:g} s; try again")
         if done.status == 0:
             return ""
         said = one_line(done.stderr.decode(errors="replace"))

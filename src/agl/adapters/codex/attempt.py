@@ -31,6 +31,8 @@ from agl.ports.shielding import finish
 _BEGIN: Final = "Begin."
 _GO_ON: Final = "You were interrupted by a failure that is over. Go on where you were."
 _LAST_WORDS_S: Final = 2.0
+_DEATHS: Final = 5
+"""So often a program may die at work in one task: then it is the work that kills it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Attempt:
         self._clock = clock
         self._limits = limits
         self._deadline_s = 0.0
+        self._deaths = 0
 
     async def run(self) -> AgentOutcome:
         left_s = self._limits.wall_s
@@ -151,7 +154,9 @@ class Attempt:
                 if heard:
                     return
         except Ended as error:
-            kind = StreamDropped if hearing.has_answered else UpstreamError
+            self._deaths += 1
+            goes_on = hearing.has_answered and self._deaths < _DEATHS
+            kind = StreamDropped if goes_on else UpstreamError
             raise kind(f"Codex died: {one_line(str(error))}") from error
         except Refused as error:
             raise UpstreamError(f"Codex: {one_line(str(error))}") from error

@@ -134,7 +134,9 @@ class Conversation:
             TimeoutError: none came.
             Ended: none will come.
         """
-        message = await asyncio.wait_for(self._messages.get(), within_s)
+        # wait_for of Python 3.11 loses a cancellation that comes with the message.
+        async with asyncio.timeout(within_s):
+            message = await self._messages.get()
         if isinstance(message, Ended):
             self._messages.put_nowait(message)
             raise message
@@ -160,6 +162,8 @@ class Conversation:
                     await child.wait()
         await self._processes.end(self._marker)
         if child is not None:
+            with suppress(ProcessLookupError):
+                child.kill()  # one whose environment does not show the marker
             await child.wait()
         for pump in self._pumps:
             pump.cancel()

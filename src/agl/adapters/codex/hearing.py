@@ -124,9 +124,11 @@ class Hearing:
 
     def _hear_end(self, turn: Mapping[str, Any]) -> Failure | bool:
         self.turn_is_over = True
-        error = turn.get("error")
-        if turn.get("status") == "completed" or error is None:
+        status, error = turn.get("status"), turn.get("error")
+        if status == "completed":
             return True
+        if error is None:
+            error = {"message": f"its turn was {status}"}
         return failure_of(error, self._clock.now(), self._resets_at)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import codex_cli_bin
 
+from agl.ports.errors import UpstreamError
 from agl.ports.processes import Command, NotStarted, Processes
 from agl.ports.programs import PROBE_S, Program, Wanted
 
@@ -34,4 +35,6 @@ async def can_confine(processes: Processes, program: Program, env: Mapping[str, 
         done = await processes.run(Command(argv, Path("/"), env, timeout_s=PROBE_S))
     except NotStarted:
         return False
+    if done.timed_out:
+        raise UpstreamError(f"{program} said nothing of its sandbox for {PROBE_S:g} s; try again")
     return done.status == 0

@@ -31,9 +31,9 @@ _CLOSED: Final = (
     *("--ro-bind", "/", "/", "--dev", "/dev"),
 )
 # There are the sockets of Docker, D-Bus and others that would do for a child what it cannot, and
-# on NixOS also the programs.
+# also on NixOS the programs, and elsewhere where names are looked up.
 _SERVICES: Final = Path("/run")
-_PROGRAMS: Final = "/run/current-system"
+_NEEDED: Final = ("/run/current-system", "/run/systemd/resolve", "/run/resolvconf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,9 @@ class Enclosure:
 
 
 class Sandbox:
-    """In it nothing can be written but the tree, less its `.git`, and a temporary folder; under
-    NO_FILE_WRITES not the tree either. Under NO_NETWORK nobody can be reached."""
+    """In it no file can be written but in the tree, less its `.git`, and in a temporary folder;
+    under NO_FILE_WRITES not in the tree either. Under NO_NETWORK no address can be reached. What is
+    left is who listens on a file outside /run, and signals to processes of the same user."""
 
     def __init__(self, mode: SandboxMode, processes: Processes, environ: Mapping[str, str]) -> None:
         self._mode = mode
@@ -121,6 +122,8 @@ class Sandbox:
             )
         except NotStarted as error:
             return str(error)
+        if done.timed_out:
+            raise UpstreamError(f"bwrap said nothing for {_PROBE_S:g} s; try again")
         if done.status == 0:
             return ""
         said = one_line(done.stderr.decode(errors="replace"))
@@ -133,8 +136,9 @@ def _prefix(
     words = [bwrap, *_CLOSED]
     if Restriction.NO_NETWORK in restrictions:
         words.append("--unshare-net")
-        if _SERVICES.is_dir():
-            words += ["--tmpfs", str(_SERVICES), "--ro-bind-try", _PROGRAMS, _PROGRAMS]
+    if _SERVICES.is_dir():
+        words += ["--tmpfs", str(_SERVICES)]
+        words += [word for one in _NEEDED for word in ("--ro-bind-try", one, one)]
     git = os.path.join(tree, ".git")
     words += ["--ro-bind" if Restriction.NO_FILE_WRITES in restrictions else "--bind", tree, tree]
     words += ["--ro-bind-try", git, git, "--bind", temp, temp]

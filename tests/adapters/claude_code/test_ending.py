@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from adapters.claude_code.bench import Bench, call
+from agl.adapters.system import SystemProcesses
 from agl.ports.agents import AgentTask
 from agl.ports.errors import StreamDropped, UpstreamError
 from agl.ports.models import Usage
+from agl.ports.processes import Marker
 
 pytestmark = [
     pytest.mark.vendor,
@@ -204,3 +206,30 @@ async def test_when_agl_is_killed_a_program_that_does_not_listen_dies_too(
     left = await until_gone(task.marker.run, 2)
     await bench.processes.end(task.marker)
     assert left == {}
+
+
+async def test_work_that_kills_its_program_again_and_again_ends(bench: Bench) -> None:
+    deadly = call("shell", command="kill -9 $PPID; sleep 60")
+    session = bench.script(*[deadly] * 9)
+
+    async def wait(error: Exception) -> None:
+        return
+
+    with pytest.raises(UpstreamError, match="died"):
+        await bench.runner(session, sandbox="off").run(bench.task(wait=wait), bench.events.append)
+    assert len(session.asked) == 5
+
+
+async def test_a_cancellation_that_comes_with_a_message_is_not_lost() -> None:
+    pytest.importorskip("claude_agent_sdk", reason="needs claude-agent-sdk of agl[claude-code]")
+    from claude_agent_sdk import ClaudeAgentOptions
+
+    from agl.adapters.claude_code.conversation import Conversation, Ended
+
+    conversation = Conversation(ClaudeAgentOptions(), SystemProcesses(), Marker("x"))
+    work = asyncio.create_task(conversation.next(5))
+    await asyncio.sleep(0)
+    conversation._messages.put_nowait(Ended("x"))
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work

@@ -14,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from adapters.codex.bench import Bench, call
+from agl.adapters.system import SystemClock, SystemProcesses
 from agl.ports.agents import AgentTask, ToolAnswer
 from agl.ports.errors import StreamDropped, UpstreamError
 from agl.ports.models import Usage
+from agl.ports.processes import Marker
 
 pytestmark = [
     pytest.mark.vendor,
@@ -288,3 +290,41 @@ async def test_when_agl_is_killed_a_program_that_does_not_listen_dies_too(
     left = await until_gone(task.marker.run, 2)
     await bench.processes.end(task.marker)
     assert left == {}
+
+
+async def test_work_that_kills_its_program_again_and_again_ends(bench: Bench) -> None:
+    deadly = call("shell", command="kill -9 $PPID; sleep 60")
+    session = bench.script(*[deadly] * 9)
+
+    async def wait(error: Exception) -> None:
+        return
+
+    with pytest.raises(UpstreamError, match="died"):
+        await bench.runner(session, sandbox="off").run(bench.task(wait=wait), bench.events.append)
+    assert len(session.asked) == 5
+
+
+async def test_a_cancellation_that_comes_with_a_message_is_not_lost() -> None:
+    pytest.importorskip("codex_cli_bin", reason="needs openai-codex-cli-bin of agl[codex]")
+    from agl.adapters.codex.conversation import Conversation, Ended, Opening
+
+    conversation = Conversation(SystemProcesses(), Marker("x"), Opening())
+    work = asyncio.create_task(conversation.next(5))
+    await asyncio.sleep(0)
+    conversation._messages.put_nowait(Ended("x"))
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+
+
+@pytest.mark.parametrize("status", ["interrupted", "failed"])
+def test_a_turn_that_did_not_complete_is_none_that_did(status: str) -> None:
+    pytest.importorskip("codex_cli_bin", reason="needs openai-codex-cli-bin of agl[codex]")
+    from agl.adapters.codex.conversation import Message
+    from agl.adapters.codex.hearing import Hearing
+
+    heard = Hearing(lambda event: None, SystemClock()).hear(
+        Message("turn/completed", {"turn": {"status": status}})
+    )
+    assert not isinstance(heard, bool)
+    assert status in heard.said

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ from agl.adapters.system.table import this_table
 from agl.adapters.worktools import WorkTools
 from agl.adapters.worktools.sandbox import Sandbox
 from agl.ports.agents import AgentTool
-from agl.ports.errors import InputError
+from agl.ports.errors import InputError, UpstreamError
 from agl.ports.models import Restriction, SandboxMode
+from agl.ports.processes import Command, Finished, LineSink
 
 NO_FILE_WRITES, NO_SHELL, NO_NETWORK, NO_VCS_WRITES = Restriction
 PROCESSES = SystemProcesses(grace_s=0.2)
@@ -131,6 +133,8 @@ class TestInForce:
         async with server:
             async with working(tree, NO_VCS_WRITES) as tools:
                 await use(tools, "shell", command=command)
+                services = await use(tools, "shell", command="ls -A /run")
+                assert services in ("[no output]", "systemd", "resolvconf")
             async with working(tree, NO_NETWORK) as tools:
                 assert "refused" in await refusal(tools, "shell", command=command)
                 assert await use(tools, "shell", command="ls -A /run") == "[no output]"
@@ -226,6 +230,18 @@ class TestInForce:
             for mode in ("auto", "require", "off")
         ]
         assert said == ["bubblewrap where a restriction asks for it", "bubblewrap", "no sandbox"]
+
+
+async def test_a_probe_that_hangs_is_no_answer(tree: Path, tmp_path: Path) -> None:
+    class Slow(SystemProcesses):
+        async def run(self, command: Command, on_line: LineSink | None = None) -> Finished:
+            return await super().run(replace(command, timeout_s=0.2), on_line)
+
+    environ = with_a_program(tmp_path / "bin", "bwrap", "sleep 60")
+    toolbox = WorkTools(Slow(grace_s=0.1), environ)
+    with pytest.raises(UpstreamError, match="bwrap said nothing"):
+        async with toolbox.opened(task_in(tree, NO_NETWORK)):
+            pass
 
 
 class TestNotThere:

@@ -25,8 +25,13 @@ _BEGIN: Final = "Begin."
 _GO_ON: Final = "You were interrupted by a failure that is over. Go on where you were."
 _LAST_WORDS_S: Final = 2.0
 _STDERR_LINES: Final = 5
+_NO_SESSION: Final = "No conversation found with session ID"
 _DEATHS: Final = 5
 """So often a program may die at work in one task: then it is the work that kills it."""
+
+
+class _NoSession(UpstreamError):
+    """The program does not find the conversation that it is to go on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,12 @@ class Attempt:
         self._stderr.clear()
         options = self._options(session=session, on_stderr=self._stderr.append)
         conversation = Conversation(options, self._processes, self._task.marker)
-        await self._open(conversation)
+        try:
+            await self._open(conversation)
+        except _NoSession:
+            # One that died early had not written it yet.
+            self._hearing.session = None
+            return await self._work()
         try:
             text: str | None = _GO_ON if session else self._task.prompt or _BEGIN
             while text is not None:
@@ -104,7 +114,9 @@ class Attempt:
                 f"Claude Code did not start within {self._limits.start_s:g} s; see `agl doctor`"
             ) from error
         except Ended as error:
-            raise UpstreamError(f"Claude Code did not start: {self._why(error)}") from error
+            why = self._why(error)
+            kind = _NoSession if self._hearing.session and _NO_SESSION in why else UpstreamError
+            raise kind(f"Claude Code did not start: {why}") from error
 
     async def _turn(self, conversation: Conversation, text: str) -> None:
         self._hearing.begin()

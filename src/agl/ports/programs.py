@@ -90,7 +90,8 @@ async def find_program(processes: Processes, environ: Mapping[str, str], wanted:
     found: list[str] = []
     broken: list[UpstreamError] = []
     on_path = shutil.which(wanted.name, path=environ.get("PATH", os.defpath))
-    theirs = [(Path(on_path), "")] if on_path else []
+    # An entry of PATH that is no absolute path means another program in each tree.
+    theirs = [(Path(on_path), "")] if on_path and Path(on_path).is_absolute() else []
     ours = [(wanted.own, wanted.package)] if wanted.own.is_file() else []
     for path, package in theirs + ours:
         try:

@@ -133,3 +133,11 @@ async def test_what_does_not_fit_a_tool_is_answered_by_agl(bench: Bench) -> None
     await bench.ran(session)
     assert "findings: expected a list" in session.asked[1].text
     assert bench.desk.report == {"findings": []}
+
+
+async def test_a_program_that_lies_in_each_tree_is_none(bench: Bench, tmp_path: Path) -> None:
+    """Where PATH has an entry that is no absolute path."""
+    own_claude(tmp_path, "2.1.400 (Claude Code)")
+    path = os.path.relpath(tmp_path / "bin")
+    runner = bench.runner(bench.script(), environ={"PATH": f"{path}:{os.environ['PATH']}"})
+    assert "with claude-agent-sdk" in await runner.check_ready(MODEL)

@@ -56,7 +56,9 @@ class Sandbox:
         self._mode = mode
         self._processes = processes
         self._environ = environ
-        self._bwrap = shutil.which("bwrap", path=environ.get("PATH", os.defpath)) or ""
+        found = shutil.which("bwrap", path=environ.get("PATH", os.defpath)) or ""
+        # An entry of PATH that is no absolute path means another program in each tree.
+        self._bwrap = found if Path(found).is_absolute() else ""
         self._lack: str | None = None
 
     async def check_ready(self) -> str:
@@ -139,6 +141,7 @@ def _prefix(
     if _SERVICES.is_dir():
         words += ["--tmpfs", str(_SERVICES)]
         words += [word for one in _NEEDED for word in ("--ro-bind-try", one, one)]
+        words += ["--remount-ro", str(_SERVICES)]
     git = os.path.join(tree, ".git")
     words += ["--ro-bind" if Restriction.NO_FILE_WRITES in restrictions else "--bind", tree, tree]
     words += ["--ro-bind-try", git, git, "--bind", temp, temp]

@@ -20,6 +20,7 @@ from agl.ports.guards import Guards, Reading
 from agl.ports.ids import Label, Scope
 from agl.ports.ledger import entry_address, run_folder
 from agl.ports.models import Usage
+from agl.ports.stopping import Stopping, stopping
 from agl.sdk import (
     Choice,
     InputError,
@@ -247,12 +248,12 @@ def test_a_cancellation_waits_for_the_ending(tmp_path: Path) -> None:
     assert [entry.name for entry in Ledger(services.store, root).entries(root)] == ["write"]
 
 
-def test_who_handles_a_failure_while_being_cancelled_begins_nothing_more(tmp_path: Path) -> None:
+def test_who_handles_a_failure_while_being_stopped_begins_nothing_more(tmp_path: Path) -> None:
     async def play(task: AgentTask, emit: Callable[[AgentEvent], None]) -> None:
-        working = asyncio.current_task()
-        assert working is not None
-        working.cancel()
+        told.is_asked = True
         raise UpstreamError("the vendor failed")
+
+    told = Stopping()
 
     ended: list[bool] = []
 
@@ -262,8 +263,10 @@ def test_who_handles_a_failure_while_being_cancelled_begins_nothing_more(tmp_pat
                 await run.step(writer(), commit="x")
             await run.record("after", lambda: 1)
 
+        stopping.set(told)
         working = asyncio.create_task(work())
         await asyncio.wait({working})
+        stopping.set(None)
         ended.append(working.cancelled())
 
     h = harness(tmp_path, agent=play)

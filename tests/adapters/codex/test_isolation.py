@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from adapters.codex.bench import MODEL, Bench, call, code, patch
+from agl.ports.errors import InputError
 from agl.ports.models import ModelId, Restriction
 from agl.ports.processes import Marker
 
@@ -369,6 +370,47 @@ async def test_a_login_is_not_read(bench: Bench) -> None:
     await bench.ran(session)
     assert not any("sk-login" in request.text for request in session.asked)
     assert list(bench.tree.iterdir()) == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("linked", ["folder", "file"])
+async def test_a_login_behind_a_link_is_not_read(bench: Bench, linked: str, there: bool) -> None:
+    real = bench.home.parent / "real"
+    command = f"cat {bench.home}/auth.json {real}/auth.json; touch a.txt"
+    session = bench.script(call("shell", command=command), {"text": "done"})
+    runner = bench.runner(session, sandbox="require")
+    if linked == "folder":
+        bench.home.rename(real)
+        bench.home.symlink_to(real)
+    else:
+        real.mkdir()
+        (bench.home / "auth.json").symlink_to(real / "auth.json")
+    if there:
+        (real / "auth.json").write_text('{"OPENAI_API_KEY": "sk-login"}')
+    await runner.check_ready(MODEL)
+    await runner.run(bench.task(), bench.events.append)
+    assert not any("sk-login" in request.text for request in session.asked)
+    assert [path.name for path in bench.tree.iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize("name", ["h[x]", "h]", "h*", "h?"])
+async def test_a_login_that_the_sandbox_cannot_close_is_refused(bench: Bench, name: str) -> None:
+    bench.home = bench.home.rename(bench.home.parent / name)
+    with pytest.raises(InputError, match=r"cannot close its login at .*; move it, set CODEX_HOME"):
+        await bench.runner(bench.script()).check_ready(MODEL)
+    assert "no sandbox" in await bench.runner(bench.script(), sandbox="off").check_ready(MODEL)
+
+
+@pytest.mark.parametrize("name", ["t[x]", "t*", "t?", "none"])
+async def test_the_folder_for_temporary_files_is_one_that_the_sandbox_can_name(
+    bench: Bench, name: str
+) -> None:
+    folder = bench.home.parent / name
+    if name != "none":
+        folder.mkdir()
+    session = bench.script(call("shell", command="echo x > $TMPDIR/a && touch a.txt"))
+    await bench.ran(session, environ={"TMPDIR": str(folder)})
+    assert [path.name for path in bench.tree.iterdir()] == ["a.txt"]
 
 
 def test_it_does_not_take_itself_for_a_part_of_an_outer_session(tmp_path: Path) -> None:

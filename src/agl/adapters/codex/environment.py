@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +41,30 @@ def secrets_of(environ: Mapping[str, str]) -> list[str]:
 def home_of(environ: Mapping[str, str]) -> Path:
     """Where the program keeps its login, its configuration and its threads."""
     return Path(environ.get("CODEX_HOME") or Path(environ.get("HOME", "/"), ".codex"))
+
+
+def login_of(environ: Mapping[str, str]) -> Path:
+    """The file with the program's login, links resolved: the sandbox closes no link (0.163.0)."""
+    return Path(os.path.realpath(home_of(environ) / "auth.json"))
+
+
+def is_literal(path: Path) -> bool:
+    """Whether the sandbox takes it for the path that it is, and not for a pattern; it knows no
+    escape (0.163.0)."""
+    return not set("*?[]") & set(str(path))
+
+
+@contextmanager
+def scratch_folder(environ: Mapping[str, str]) -> Iterator[Path]:
+    """For temporary files of the program and of what it runs, in the first place that the sandbox
+    can name."""
+    places = [environ.get("TMPDIR"), tempfile.gettempdir(), "/tmp", "/var/tmp"]
+    real = [Path(place).resolve() for place in places if place]
+    place = next((one for one in real if is_literal(one) and os.access(one, os.W_OK)), None)
+    with tempfile.TemporaryDirectory(
+        prefix="agl-codex-", dir=place, ignore_cleanup_errors=True
+    ) as folder:
+        yield Path(folder).resolve()
 
 
 def _named_keys(environ: Mapping[str, str]) -> set[str]:

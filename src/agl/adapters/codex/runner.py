@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from agl.adapters.codex.asking import argv_for, effort_of, key_for, thread_for, without
 from agl.adapters.codex.attempt import Attempt, Launch, Limits
 from agl.adapters.codex.conversation import Conversation, Ended, Json, Opening, Refused
-from agl.adapters.codex.environment import environment_for, home_of
+from agl.adapters.codex.environment import (
+    environment_for,
+    is_literal,
+    login_of,
+    scratch_folder,
+)
 from agl.adapters.codex.hearing import Hearing
 from agl.adapters.codex.known import Known, learn, model_of, skills_for
 from agl.adapters.codex.permissions import Permissions
@@ -82,14 +85,14 @@ class CodexRunner(AgentRunner):
         program, is_confined = await self._equipment()
         lack = "" if is_confined or self._sandbox == "off" else "Codex's does not work here"
         emit(Equipped(str(program), "Codex's sandbox" if is_confined else "", lack))
-        with scratch_folder() as scratch:
+        with scratch_folder(self._environ) as scratch:
             env = environment_for(self._environ, task.marker, scratch)
             permissions = Permissions(
                 task.restrictions,
                 task.tree,
                 is_confined=is_confined,
                 scratch=scratch,
-                login=home_of(env) / "auth.json",
+                login=login_of(env),
             )
             async with serving(task.tools) as address:
 
@@ -112,13 +115,14 @@ class CodexRunner(AgentRunner):
         """The program, and whether its sandbox is in force.
 
         Raises:
-            InputError: a sandbox is required, and does not work here.
+            InputError: a sandbox is required, and does not work here; or it would leave the login
+                open.
         """
         if self._found is None:
             program = await find_program(self._processes, self._environ, wanted(self._own))
             is_confined = self._sandbox != "off"
             if is_confined:
-                with scratch_folder() as scratch:
+                with scratch_folder(self._environ) as scratch:
                     env = environment_for(self._environ, _PREFLIGHT, scratch)
                     is_confined = await can_confine(self._processes, program, env)
             if self._sandbox == "require" and not is_confined:
@@ -126,11 +130,17 @@ class CodexRunner(AgentRunner):
                     "the sandbox is required, and Codex's does not work here; run"
                     f" `{program.path} sandbox -P :read-only true`, or set sandbox to 'auto'"
                 )
+            login = login_of(self._environ)
+            if is_confined and not is_literal(login):
+                raise InputError(
+                    f"Codex's sandbox cannot close its login at {str(login)!r}, whose path has one"
+                    " of '*?[]' in it; move it, set CODEX_HOME, or set sandbox to 'off'"
+                )
             self._found = program, is_confined
         return self._found
 
     async def _ask(self, program: Program) -> Known:
-        with scratch_folder() as scratch:
+        with scratch_folder(self._environ) as scratch:
             marker = Marker(f"preflight {scratch.name}")
             env = environment_for(self._environ, marker, scratch)
             conversation = Conversation(self._processes, marker, self._opening)
@@ -149,10 +159,3 @@ class CodexRunner(AgentRunner):
                 ) from error
             finally:
                 await finish(conversation.close(kindly=True))
-
-
-@contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """For temporary files of the program and of what it runs."""
-    with tempfile.TemporaryDirectory(prefix="agl-codex-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder).resolve()

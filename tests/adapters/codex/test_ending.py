@@ -17,7 +17,7 @@ from adapters.codex.bench import Bench, call
 from agl.adapters.system import SystemClock, SystemProcesses
 from agl.ports.agents import AgentTask, ToolAnswer
 from agl.ports.errors import StreamDropped, UpstreamError
-from agl.ports.models import Usage
+from agl.ports.models import ModelId, Usage
 from agl.ports.processes import Marker
 
 pytestmark = [
@@ -26,6 +26,7 @@ pytestmark = [
 ]
 
 USE = {"input_tokens": 10, "output_tokens": 2}
+SOL = ModelId("codex", "sol")
 AT_WORK = "trap '' TERM INT HUP; touch a; while :; do sleep 0.1; done"
 
 
@@ -212,6 +213,73 @@ async def test_a_program_that_does_not_take_over_what_may_be_done_is_given_up(
     sandbox = "auto" if is_confined else "off"
     with pytest.raises(UpstreamError, match=words):
         await bench.ran(bench.script(), environ=path, sandbox=sandbox, idle_s=0.2)
+
+
+STRANGE = """#!PYTHON
+import json, sys
+shape = SHAPE
+if "--version" in sys.argv:
+    print("codex-cli 0.999.0")
+elif "sandbox" not in sys.argv:
+    for line in sys.stdin:
+        asked = json.loads(line)
+        print(json.dumps({"id": [1], "result": shape}))
+        if asked["method"] == "turn/start":
+            items = [shape, {"type": "fileChange", "id": shape, "changes": shape}]
+            items += [{"type": "fileChange", "changes": [shape, {"kind": shape, "path": shape}]}]
+            items += [{"type": "commandExecution", "commandActions": shape, "status": "failed"}]
+            items += [{"type": "commandExecution", "commandActions": [shape, {"command": shape}]}]
+            items += [{"type": "mcpToolCall", "result": {"content": shape}, "status": "failed"}]
+            for item in items:
+                for method in ("item/started", "item/completed"):
+                    print(json.dumps({"method": method, "params": {"item": item}}))
+            for name in ("tokenUsage", "rateLimits"):
+                for told in (shape, {"total": shape}, {"primary": {"usedPercent": shape}}):
+                    for method in ("thread/tokenUsage/updated", "account/rateLimits/updated"):
+                        print(json.dumps({"method": method, "params": {name: told}}))
+            error = {"message": shape, "codexErrorInfo": {"x": shape}}
+            question = {"itemId": shape}
+            ask = "item/fileChange/requestApproval"
+            print(json.dumps({"id": shape, "method": ask, "params": question}))
+            print(json.dumps({"method": "turn/completed", "params": shape}))
+            print(json.dumps({"method": "turn/completed", "params": {"turn": {"error": error}}}))
+        if "id" in asked:
+            names = ("config", "account", "data", "turn")
+            result = {name: shape for name in names} | {"thread": {"id": "1"}, "model": shape}
+            print(json.dumps({"id": asked["id"], "result": result}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("shape", [[], {}, "x", 7, ["x"], {"x": ["x"]}])
+async def test_what_has_another_shape_is_no_fault_of_agl(
+    bench: Bench, tmp_path: Path, shape: object
+) -> None:
+    path = a_codex(tmp_path, "")
+    (tmp_path / "bin" / "codex").write_text(
+        STRANGE.replace("PYTHON", sys.executable).replace("SHAPE", repr(shape))
+    )
+    with pytest.raises(UpstreamError, match="Codex: "):
+        await bench.ran(bench.script(), environ=path, sandbox="off", task={"model": SOL})
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ('"error":"out of luck"', "out of luck"),
+        ('"error":{}', "did not start"),
+        ('"error":[1]', "did not start"),
+        ('"result":7', "it named no thread"),
+        ('"result":{"thread":[]}', "it named no thread"),
+    ],
+)
+async def test_an_answer_of_another_shape_is_the_programs_fault(
+    bench: Bench, tmp_path: Path, answer: str, words: str
+) -> None:
+    told = [f"read line; echo '{{\"id\":{n},{answer}}}'" for n in range(1, 6)]
+    told.insert(1, "read initialized")
+    path = a_codex(tmp_path, "\n".join([*told, "exec sleep 60"]))
+    with pytest.raises(UpstreamError, match=words):
+        await bench.ran(bench.script(), environ=path, sandbox="off", start_s=3.0)
 
 
 async def test_a_listener_that_fails_ends_the_run(bench: Bench) -> None:

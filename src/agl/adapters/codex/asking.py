@@ -9,6 +9,7 @@ from typing import Any, Final
 from agl.adapters.codex.environment import secrets_of
 from agl.adapters.codex.known import Known
 from agl.adapters.codex.permissions import Permissions
+from agl.adapters.codex.reading import part, word
 from agl.adapters.codex.tools import SERVER, Address
 from agl.ports.agents import AgentTask, AgentTool
 from agl.ports.errors import InputError
@@ -81,7 +82,7 @@ def thread_for(
         "config": {
             **permissions.config(),
             "mcp_servers": {
-                **{name: {"enabled": False} for name in known.config.get("mcp_servers") or ()},
+                **{name: {"enabled": False} for name in part(known.config, "mcp_servers")},
                 SERVER: _server(address),
             },
             # One that is not named would be written down as trusted.
@@ -119,15 +120,15 @@ def _provider(known: Known, environ: Mapping[str, str]) -> Json:
     """A provider that is configured is asked once for each answer; those that Codex knows by itself
     cannot be told so. A key in the environment, which it does not take by itself, becomes a
     provider."""
-    name = known.config.get("model_provider") or _BUILT_IN
-    if name in (known.config.get("model_providers") or ()):
+    name = word(known.config, "model_provider") or _BUILT_IN
+    if name in part(known.config, "model_providers"):
         return {"model_providers": {name: _NO_RETRIES}}
     key = key_for(known, environ)
     if name != _BUILT_IN or key is None:
         return {}
     provider = {
         "name": "OpenAI",
-        "base_url": known.config.get("openai_base_url") or _OPENAI,
+        "base_url": word(known.config, "openai_base_url") or _OPENAI,
         "env_key": key,
         "wire_api": "responses",
         **_NO_RETRIES,

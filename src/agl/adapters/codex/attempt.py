@@ -21,6 +21,7 @@ from agl.adapters.codex.conversation import (
 from agl.adapters.codex.failures import Failure, error_of
 from agl.adapters.codex.hearing import Hearing
 from agl.adapters.codex.permissions import Permissions
+from agl.adapters.codex.reading import part, word
 from agl.ports.agents import AgentOutcome, AgentTask
 from agl.ports.clock import Clock
 from agl.ports.errors import StreamDropped, Transient, UpstreamError
@@ -131,7 +132,10 @@ class Attempt:
                 "Codex did not take over what this step may do; update it, or look into its"
                 " configuration and that of this machine"
             )
-        self._hearing.opened(str(told["thread"]["id"]), str(told.get("model", "")))
+        named = word(part(told, "thread"), "id")
+        if not named:
+            raise UpstreamError("Codex did not start: it named no thread; see `agl doctor`")
+        self._hearing.opened(named, word(told, "model"))
 
     async def _turn(self, conversation: Conversation, text: str) -> None:
         hearing = self._hearing
@@ -146,7 +150,7 @@ class Attempt:
         try:
             async with asyncio.timeout(self._limits.start_s):
                 begun = await conversation.ask("turn/start", asked)
-            hearing.turn = str((begun.get("turn") or {}).get("id", ""))
+            hearing.turn = word(part(begun, "turn"), "id")
             while True:
                 heard = await self._heed(conversation, await conversation.next(self._patience_s()))
                 if isinstance(heard, Failure):
@@ -165,7 +169,7 @@ class Attempt:
 
     async def _heed(self, conversation: Conversation, message: Message) -> Failure | bool:
         if message.method == "item/started":
-            self._permissions.note(message.params.get("item") or {})
+            self._permissions.note(part(message.params, "item"))
         if message.number is not None:
             answer = self._permissions.answer(message.method, message.params)
             await conversation.answer(message, answer)

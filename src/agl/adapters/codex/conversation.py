@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from agl.adapters.codex.reading import number, part, word
 from agl.ports.processes import Marker, Processes
 
 _CLIENT: Final = {"name": "agl", "title": "AGL", "version": "1"}
@@ -115,9 +116,8 @@ class Conversation:
         if isinstance(told, Ended):
             raise told
         if "error" in told:
-            raise Refused(str(told["error"].get("message", told["error"])))
-        result = told.get("result")
-        return result if isinstance(result, dict) else {}
+            raise Refused(word(part(told, "error"), "message") or str(told["error"]))
+        return part(told, "result")
 
     async def answer(self, message: Message, result: Json | None) -> None:
         """Answers what the program asked; None: that is not answered here."""
@@ -197,10 +197,10 @@ class Conversation:
             return
         if not isinstance(told, dict):
             return
-        method = told.get("method")
-        if isinstance(method, str):
-            self._messages.put_nowait(Message(method, told.get("params") or {}, told.get("id")))
-        elif (answer := self._answers.get(told.get("id", 0))) is not None and not answer.done():
+        method = word(told, "method")
+        if method:
+            self._messages.put_nowait(Message(method, part(told, "params"), told.get("id")))
+        elif (answer := self._answers.get(number(told, "id"))) is not None and not answer.done():
             answer.set_result(told)
 
     async def _overhear(self, child: Process) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from agl.adapters.codex.reading import number, part
 from agl.ports.errors import (
     AglError,
     AuthenticationFailed,
@@ -87,7 +88,7 @@ def failure_of(error: Mapping[str, Any], now: datetime, resets_at: float | None)
     kind, status = (info, 0) if isinstance(info, str) else ("", 0)
     if isinstance(info, dict):
         kind = next(iter(info), "")
-        status = (info.get(kind) or {}).get("httpStatusCode") or 0
+        status = number(part(info, kind), "httpStatusCode")
     wait_s = wait_said_s(said, now)
     if kind == _USED_UP and resets_at is not None:
         wait_s = max(0.0, resets_at - now.timestamp())

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from agl.adapters.codex.conversation import Message
 from agl.adapters.codex.failures import Failure, failure_of
+from agl.adapters.codex.reading import number, part, parts, word
 from agl.ports.agents import Acted, AgentEvent, Said, Spent
 from agl.ports.clock import Clock
 from agl.ports.models import Usage
@@ -60,19 +61,19 @@ class Hearing:
         params = message.params
         match message.method:
             case "item/started":
-                self._hear_start(params.get("item") or {})
+                self._hear_start(part(params, "item"))
             case "item/completed":
-                self._hear_end_of(params.get("item") or {})
+                self._hear_end_of(part(params, "item"))
             case "thread/tokenUsage/updated":
-                self._account(params.get("tokenUsage") or {})
+                self._account(part(params, "tokenUsage"))
             case "account/rateLimits/updated":
-                self._hear_limits(params.get("rateLimits") or {})
+                self._hear_limits(part(params, "rateLimits"))
             case "model/rerouted":
                 self.model = str(params.get("toModel") or self.model)
             case "error" if params.get("willRetry"):
-                return self._hear_retry(params.get("error") or {})
+                return self._hear_retry(part(params, "error"))
             case "turn/completed":
-                return self._hear_end(params.get("turn") or {})
+                return self._hear_end(part(params, "turn"))
         return False
 
     def _hear_start(self, item: Mapping[str, Any]) -> None:
@@ -95,11 +96,11 @@ class Hearing:
 
     def _account(self, usage: Mapping[str, Any]) -> None:
         """Totals go on in a thread that is taken up again."""
-        total = usage.get("total") or {}
+        total = part(usage, "total")
         spent = Usage(
-            max(0, total.get("inputTokens", 0) - self._told.input_tokens),
-            max(0, total.get("outputTokens", 0) - self._told.output_tokens),
-            max(0, total.get("cachedInputTokens", 0) - self._told.cached_tokens),
+            max(0, number(total, "inputTokens") - self._told.input_tokens),
+            max(0, number(total, "outputTokens") - self._told.output_tokens),
+            max(0, number(total, "cachedInputTokens") - self._told.cached_tokens),
         )
         if not spent.is_nothing:
             self._told += spent
@@ -107,11 +108,11 @@ class Hearing:
 
     def _hear_limits(self, limits: Mapping[str, Any]) -> None:
         """When the windows that are used up begin anew."""
-        windows = [limits.get(name) or {} for name in ("primary", "secondary")]
+        windows = [part(limits, name) for name in ("primary", "secondary")]
         until = [
-            one["resetsAt"]
+            number(one, "resetsAt")
             for one in windows
-            if one.get("usedPercent", 0) >= 100 and isinstance(one.get("resetsAt"), int | float)
+            if number(one, "usedPercent") >= 100 and number(one, "resetsAt")
         ]
         self._resets_at = max(until, default=self._resets_at)
 
@@ -124,11 +125,10 @@ class Hearing:
 
     def _hear_end(self, turn: Mapping[str, Any]) -> Failure | bool:
         self.turn_is_over = True
-        status, error = turn.get("status"), turn.get("error")
+        status = turn.get("status")
         if status == "completed":
             return True
-        if error is None:
-            error = {"message": f"its turn was {status}"}
+        error = part(turn, "error") or {"message": f"its turn was {status}"}
         return failure_of(error, self._clock.now(), self._resets_at)
 
 
@@ -136,10 +136,10 @@ def _line_about(item: Mapping[str, Any]) -> str:
     """Empty: nothing that a person would call work."""
     match item.get("type"):
         case "commandExecution":
-            actions = [one.get("command", "") for one in item.get("commandActions") or ()]
+            actions = [word(one, "command") for one in parts(item, "commandActions")]
             return _short(f"shell {' && '.join(actions) or item.get('command', '')}")
         case "fileChange":
-            paths = [str(one.get("path", "")) for one in item.get("changes") or ()]
+            paths = [str(one.get("path", "")) for one in parts(item, "changes")]
             return _short(f"edit {' '.join(paths)}")
         case "mcpToolCall" | "dynamicToolCall":
             return _short(str(item.get("tool", "a tool")))
@@ -153,7 +153,7 @@ def _output_of(item: Mapping[str, Any]) -> str:
     if isinstance(error, Mapping):
         return str(error.get("message", ""))
     if isinstance(result, Mapping):
-        return " ".join(str(part.get("text", "")) for part in result.get("content") or ())
+        return " ".join(word(one, "text") for one in parts(result, "content"))
     return str(item.get("aggregatedOutput") or item.get("status"))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agl.adapters.codex.conversation import Conversation
+from agl.adapters.codex.reading import part, parts, word
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +22,9 @@ class Known:
     @property
     def key_name(self) -> str | None:
         """The variable in which the configured provider wants its key."""
-        providers = self.config.get("model_providers") or {}
-        provider = providers.get(self.config.get("model_provider")) or {}
-        name = provider.get("env_key")
-        return name if isinstance(name, str) else None
+        providers = part(self.config, "model_providers")
+        provider = part(providers, word(self.config, "model_provider"))
+        return word(provider, "env_key") or None
 
 
 async def learn(conversation: Conversation) -> Known:
@@ -36,7 +36,7 @@ async def learn(conversation: Conversation) -> Known:
     read = await conversation.ask("config/read", {})
     account = await conversation.ask("account/read", {"refreshToken": False})
     return Known(
-        read.get("config") or {},
+        part(read, "config"),
         account.get("account") is not None,
         bool(account.get("requiresOpenaiAuth", True)),
     )
@@ -45,7 +45,7 @@ async def learn(conversation: Conversation) -> Known:
 async def skills_for(conversation: Conversation, tree: Path) -> tuple[str, ...]:
     """The files of all skills that a prompt in the tree could call by a word like `$name`."""
     listed = await conversation.ask("skills/list", {"cwds": [str(tree)]})
-    found = [skill for folder in listed.get("data") or () for skill in folder.get("skills") or ()]
+    found = [skill for folder in parts(listed, "data") for skill in parts(folder, "skills")]
     return tuple(str(skill.get("path")) for skill in found)
 
 
@@ -55,5 +55,5 @@ async def model_of(conversation: Conversation, name: str) -> str:
     if "-" in name:
         return name
     listed = await conversation.ask("model/list", {})
-    models = [str(one.get("model")) for one in listed.get("data") or ()]
+    models = [str(one.get("model")) for one in parts(listed, "data")]
     return next((one for one in models if one.endswith(f"-{name}")), name)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from agl.adapters.codex.reading import part, parts, word
 from agl.ports.models import Restriction
 
 PROFILE: Final = "agl"
@@ -35,7 +36,7 @@ class Permissions:
         self._tree = tree
         self._scratch = scratch
         self._login = login
-        self._changes: dict[object, list[object]] = {}
+        self._changes: dict[str, list[object]] = {}
 
     @property
     def approval(self) -> str:
@@ -68,14 +69,15 @@ class Permissions:
         """Whether Codex has taken them over, by its answer to the start of a thread."""
         if not self._is_confined:
             return True
-        return (thread.get("activePermissionProfile") or {}).get("id") == PROFILE
+        return part(thread, "activePermissionProfile").get("id") == PROFILE
 
     def note(self, item: Mapping[str, Any]) -> None:
         """Takes note of what an item would change: the question itself does not say."""
         if item.get("type") == "fileChange":
-            moved = [(one.get("kind") or {}).get("move_path") for one in item.get("changes", ())]
-            named = [one.get("path") for one in item.get("changes", ())]
-            self._changes[item.get("id")] = [*named, *(path for path in moved if path)]
+            changes = parts(item, "changes")
+            moved = [part(one, "kind").get("move_path") for one in changes]
+            named = [one.get("path") for one in changes]
+            self._changes[word(item, "id")] = [*named, *(path for path in moved if path)]
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Json | None:
         """What is said to a question of the program; None: nothing."""
@@ -83,10 +85,10 @@ class Permissions:
             case "item/commandExecution/requestApproval":
                 return _DECLINE if self._is_confined else _ACCEPT
             case "item/fileChange/requestApproval":
-                return _ACCEPT if self._may_change(params.get("itemId")) else _DECLINE
+                return _ACCEPT if self._may_change(word(params, "itemId")) else _DECLINE
         return None
 
-    def _may_change(self, item: object) -> bool:
+    def _may_change(self, item: str) -> bool:
         paths = self._changes.get(item, [])
         is_allowed = Restriction.NO_FILE_WRITES not in self._restrictions
         return is_allowed and bool(paths) and all(_is_inside(p, self._tree) for p in paths)

@@ -104,6 +104,13 @@ async def test_row(bench: Bench, row: str) -> None:
     assert len(session.asked) == 1
 
 
+async def test_a_prompt_longer_than_the_program_takes(bench: Bench) -> None:
+    error = await failure(bench, task={"prompt": "x" * (2**20 + 1)})
+    assert type(error) is ContextTooLong
+    assert "exceeds the maximum length of 1048576 characters" in str(error)
+    assert str(error).endswith("; give the step less")
+
+
 async def test_nobody_there(bench: Bench) -> None:
     session = bench.script()
     runner = bench.runner(session)

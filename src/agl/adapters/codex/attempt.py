@@ -163,7 +163,7 @@ class Attempt:
             kind = StreamDropped if goes_on else UpstreamError
             raise kind(f"Codex died: {one_line(str(error))}") from error
         except Refused as error:
-            raise UpstreamError(f"Codex: {one_line(str(error))}") from error
+            raise error_of(Failure(str(error))) from error
         except TimeoutError as error:
             raise self._too_slow() from error
 

@@ -33,6 +33,7 @@ ROWS: Final = (
         r"contextWindowExceeded|context_length_exceeded|ran out of room in the model.s context",
         "give the step less, or a model with a larger context",
     ),
+    Row(ContextTooLong, (), "Input exceeds the maximum length", "give the step less"),
     Row(ContextTooLong, (413,), "", "give the step less"),
     Row(DeniedError, (402,), "", "see to the account's billing"),
     Row(

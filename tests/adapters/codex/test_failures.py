@@ -251,14 +251,27 @@ async def test_a_failure_that_stays_is_no_progress(bench: Bench) -> None:
     assert len(set(heard)) == 1
 
 
-async def test_a_thread_that_cannot_be_taken_up_again_is_told(bench: Bench) -> None:
+async def test_where_a_thread_is_no_more_a_new_one_begins(bench: Bench) -> None:
+    waited: list[Transient] = []
+
     async def wait(error: Transient) -> None:
+        waited.append(error)
         for path in (bench.home / "sessions").rglob("*.jsonl"):
             path.unlink()
         for path in bench.home.glob("*.sqlite*"):
             path.unlink()
 
-    turns = [call("shell", command="true"), {"error": {"kind": "overloaded"}}]
-    error = await failure(bench, *turns, task={"wait": wait})
-    assert type(error) is UpstreamError
-    assert "did not start" in str(error)
+    session = bench.script(
+        {**call("shell", command="echo one >> a.txt"), "usage": USE},
+        {"error": {"kind": "overloaded"}},
+        {"error": {"kind": "overloaded"}},
+        {"text": "done", "usage": USE},
+    )
+    task = {"wait": wait, "prompt": "the inputs", "follow_up": lambda: None}
+    outcome = await bench.ran(session, task=task)
+    assert outcome.text == "done"
+    assert len(waited) == 2
+    for request in session.asked[2:]:
+        assert request.body["input"][-1]["content"][0]["text"] == "the inputs"
+        assert "echo one" not in request.text
+    assert (bench.usage.input_tokens, bench.usage.output_tokens) == (20, 4)

@@ -96,15 +96,15 @@ class Attempt:
                 return AgentOutcome(self._hearing.text, self._hearing.model)
 
     async def _work(self) -> None:
-        goes_on = self._hearing.has_answered
+        hearing = self._hearing
         conversation = Conversation(self._processes, self._task.marker, self._launch.opening)
         try:
-            await self._open(conversation, self._hearing.thread if goes_on else None)
+            await self._open(conversation, hearing.thread if hearing.has_answered else None)
         except BaseException:
             await finish(conversation.close(kindly=False))
             raise
         try:
-            text: str | None = _GO_ON if goes_on else self._task.prompt or _BEGIN
+            text: str | None = _GO_ON if hearing.has_answered else self._task.prompt or _BEGIN
             while text is not None:
                 await self._turn(conversation, text)
                 text = self._task.follow_up()
@@ -117,10 +117,7 @@ class Attempt:
             async with asyncio.timeout(self._limits.start_s):
                 await conversation.open(launch.argv, launch.cwd, launch.env)
                 asked = await launch.thread(conversation)
-                if thread is None:
-                    told = await conversation.ask("thread/start", asked)
-                else:
-                    told = await conversation.ask("thread/resume", {**asked, "threadId": thread})
+                told = await _begin(conversation, asked, thread)
         except TimeoutError as error:
             raise UpstreamError(
                 f"Codex did not start within {self._limits.start_s:g} s; see `agl doctor`"
@@ -201,3 +198,11 @@ class Attempt:
                     while not hearing.turn_is_over:
                         hearing.hear(await conversation.next(_LAST_WORDS_S))
         await conversation.close(kindly=in_between)
+
+
+async def _begin(conversation: Conversation, asked: Json, thread: str | None) -> Json:
+    """The thread again, or, where it is no more, a new one."""
+    if thread is not None:
+        with suppress(Refused):
+            return await conversation.ask("thread/resume", {**asked, "threadId": thread})
+    return await conversation.ask("thread/start", asked)

@@ -45,9 +45,10 @@ class Hearing:
         return bool(self._at_work)
 
     def opened(self, thread: str, model: str) -> None:
-        """A thread is there, a new one or the old one again."""
+        """A thread is there, a new one or the old one again. In a new one nobody has answered."""
         if thread != self.thread:
             self._told = Usage()
+            self.has_answered = False
         self.thread, self.model = thread, model
 
     def begin(self) -> None:

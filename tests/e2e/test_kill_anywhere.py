@@ -154,7 +154,7 @@ def points(total: int, step: int) -> list[object]:
     ]
 
 
-GIT_CALLS, RENAMES = 80, 100
+GIT_CALLS, RENAMES = 80, 140
 
 
 @pytest.mark.slow

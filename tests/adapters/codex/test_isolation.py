@@ -149,7 +149,10 @@ async def test_hooks_that_a_person_trusts_have_no_effect(bench: Bench) -> None:
     environ = bench.environ(session)
     (bench.home / "hooks.json").write_text(hooks(bench.home.parent / "hooked"))
     conversation = Conversation(bench.processes, bench.task().marker, Opening())
-    await conversation.open((str(bundled()), "app-server"), bench.tree, environ)
+    # Else it looks up names of its own.
+    off = ("features.plugins", "features.apps", "analytics.enabled")
+    argv = (str(bundled()), *(word for name in off for word in ("-c", f"{name}=false")))
+    await conversation.open((*argv, "app-server"), bench.tree, environ)
     listed = await conversation.ask("hooks/list", {"cwds": [str(bench.tree)]})
     await conversation.close(kindly=True)
     found = listed["data"][0]["hooks"]

@@ -78,7 +78,9 @@ async def turn(environ: Mapping[str, str], home: str | None, model: ModelId) -> 
             async with asyncio.timeout(_TURN_S):
                 outcome = await agents.run(task, events.append)
         except TimeoutError as error:
-            raise UpstreamError(f"{model} did not end a turn within {_TURN_S:g} s") from error
+            raise UpstreamError(
+                f"{model} did not end a turn within {_TURN_S:g} s; try again, or take another model"
+            ) from error
         finally:
             await container.processes().end(marker)
     if not called.is_set():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from claude_agent_sdk import (
 )
 
 from agl.adapters.claude_code.tools import PREFIX
+from agl.ports.confinement import is_writable
 from agl.ports.models import Restriction
 
 _READS: Final = ("Read", "Glob", "Grep")
@@ -63,21 +63,10 @@ def judge_for(tree: Path, restrictions: frozenset[Restriction]) -> Judge:
         if tool == "Bash" and no_vcs and _GIT_WRITES.search(str(arguments.get("command"))):
             return PermissionResultDeny(message="This step does not change the git repository.")
         place = _WRITES.get(tool)
-        if place is not None and not _is_inside(arguments.get(place), tree):
+        if place is not None and not is_writable(arguments.get(place), tree):
             return PermissionResultDeny(
                 message=f"{tool} writes in {tree} alone, and not in its .git."
             )
         return PermissionResultAllow()
 
     return judge
-
-
-def _is_inside(path: object, tree: Path) -> bool:
-    """Links resolved, as the write itself would."""
-    if not isinstance(path, str):
-        return False
-    root = os.path.realpath(tree)
-    real = os.path.realpath(os.path.join(root, path))
-    inner = Path(real).parts[len(Path(root).parts) :]
-    is_below = os.path.commonpath([root, real]) == root and bool(inner)
-    return is_below and ".git" not in (part.lower() for part in inner)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from agl.adapters.codex.reading import part, parts, word
+from agl.ports.confinement import is_writable
 from agl.ports.models import Restriction
 
 PROFILE: Final = "agl"
@@ -91,15 +91,4 @@ class Permissions:
     def _may_change(self, item: str) -> bool:
         paths = self._changes.get(item, [])
         is_allowed = Restriction.NO_FILE_WRITES not in self._restrictions
-        return is_allowed and bool(paths) and all(_is_inside(p, self._tree) for p in paths)
-
-
-def _is_inside(path: object, tree: Path) -> bool:
-    """Links resolved, as the write itself would; nothing in .git."""
-    if not isinstance(path, str):
-        return False
-    root = os.path.realpath(tree)
-    real = os.path.realpath(os.path.join(root, path))
-    inner = Path(real).parts[len(Path(root).parts) :]
-    is_below = os.path.commonpath([root, real]) == root and bool(inner)
-    return is_below and ".git" not in (part.lower() for part in inner)
+        return is_allowed and bool(paths) and all(is_writable(p, self._tree) for p in paths)

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from agl.adapters.worktools.arguments import Refused
+from agl.ports.confinement import is_git
 
 
 def inside(tree: Path, given: str) -> Path:
@@ -23,7 +24,7 @@ def inside(tree: Path, given: str) -> Path:
     found = Path(os.path.realpath(top / given))
     if not found.is_relative_to(top):
         raise Refused(f"{given!r} is a link that leads out of the tree")
-    if any(_is_git(part) for part in (*Path(given).parts, *found.relative_to(top).parts)):
+    if any(is_git(part) for part in (*Path(given).parts, *found.relative_to(top).parts)):
         raise Refused(f"{given!r} is git's own; use git in the shell")
     return found
 
@@ -38,7 +39,3 @@ def regular(path: Path, given: str) -> os.stat_result:
         what = "a folder" if stat.S_ISDIR(known.st_mode) else "no regular file"
         raise Refused(f"{given!r} is {what}")
     return known
-
-
-def _is_git(part: str) -> bool:
-    return part.casefold() == ".git"

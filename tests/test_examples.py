@@ -16,7 +16,6 @@ EXAMPLE = Path(__file__).parent.parent / "examples" / "changelog"
 
 @pytest.mark.network
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_a_workflow_package_is_installed_tested_and_run(tmp_path: Path) -> None:
     site = tmp_path / "site"
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(site)]

@@ -223,7 +223,7 @@ class Hand:
         self.running.append((call, run))
         if tidy:
             self.tidied += 1
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 while not (command.cwd / ready).exists():
                     await asyncio.sleep(0.001)
         return "runs"
@@ -255,7 +255,7 @@ class Hand:
     async def came(self, run: asyncio.Task[Finished]) -> object:
         """What it came to; how long it took is left out."""
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 return replace(await run, duration_s=0)
         except asyncio.CancelledError:
             return "cancelled"

@@ -336,7 +336,7 @@ async def _ask_all(
         if question.withdrawn:
             tasks[title].cancel()
     await side.person_comes(lambda: {title for title, task in tasks.items() if not task.done()})
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         for ended in await asyncio.gather(*tasks.values(), return_exceptions=True):
             assert ended is None or isinstance(ended, asyncio.CancelledError), ended
     return came

@@ -97,7 +97,7 @@ def test_a_signal_still_answers_on_standard_output(talk: str, project: Path) -> 
     while not (project / "waiting").exists() and process.poll() is None:
         pass
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     assert json.loads(out)["error"]["exit_code"] == 143
 
 

@@ -47,6 +47,7 @@ def begun(project: Path, flow: str, slow_model: str, tmp_path: Path) -> Begun:
         words = ["run", flow, "-n", "one", "--model", slow_model, "--times", "2", *more]
         process = subprocess.Popen(
             [*before, *AGL, *words],
+            env={**os.environ, MARK: str(tmp_path)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -59,22 +60,25 @@ def begun(project: Path, flow: str, slow_model: str, tmp_path: Path) -> Begun:
 
 
 def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
-def carrying(mark: str) -> list[int]:
-    """Processes with that text in their environment."""
-    found = []
+MARK = "OF_THIS_TEST"
+
+
+def at_work(mark: Path) -> list[int]:
+    """Processes of the test's runs: what an agent starts inherits what is no business of AGL."""
+    wanted, found = f"{MARK}={mark}".encode(), []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if mark.encode() in (folder / "environ").read_bytes():
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
                 found.append(int(folder.name))
         except OSError:
             continue
-    return [pid for pid in found if pid != os.getpid()]
+    return found
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -82,13 +86,14 @@ def test_a_signal_stops_the_agents_and_says_how_to_go_on(
     begun: Begun, agl: Agl, tmp_path: Path, number: signal.Signals
 ) -> None:
     process = begun()
+    assert len(at_work(tmp_path)) > 1
     process.send_signal(number)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == -number
     assert out == ""
     assert err.endswith(f"agl: stopped by {number.name}; `agl resume one` goes on from here\n")
     assert "Traceback" not in err
-    assert carrying(f"AGL_HOME={tmp_path}") == []
+    assert at_work(tmp_path) == []
     (run,) = agl("list", "--json").json["runs"]
     assert run["state"] == "interrupted"
     assert [line["name"] for line in agl("show", "one", "--json").json["lines"]] == ["writer"]
@@ -117,7 +122,7 @@ def test_what_fails_while_a_signal_ends_the_work_is_no_outcome(
     )
     until(lambda: (tmp_path / "at-work").exists() or process.poll() is not None)
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGTERM
     assert "while it ended" in err
     assert "`agl resume one` goes on from here" in err
@@ -143,7 +148,7 @@ async def work():
 signals.finish(work(), lambda number, error: print(number, error, flush=True))
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=30
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.returncode, done.stdout) == (-15, f"15 {'x' if how == 'fails' else None}\n")
 
@@ -151,7 +156,7 @@ signals.finish(work(), lambda number, error: print(number, error, flush=True))
 def test_a_signal_leaves_one_document(begun: Begun) -> None:
     process = begun("--json")
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     assert json.loads(out)["error"]["exit_code"] == 143
 
 
@@ -165,11 +170,12 @@ def test_a_second_signal_is_immediate(begun: Begun, tmp_path: Path, slow_model: 
     time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=1) == -signal.SIGINT
+    assert process.wait(timeout=60) == -signal.SIGINT
+    assert at_work(tmp_path), "it waited for what was told to end"
     for pipe in (process.stdout, process.stderr):
         assert pipe is not None
         pipe.close()
-    for pid in carrying(f"AGL_HOME={tmp_path}"):
+    for pid in at_work(tmp_path):
         os.kill(pid, signal.SIGKILL)
 
 
@@ -179,7 +185,7 @@ def test_an_ignored_hangup_stays_ignored(begun: Begun) -> None:
     time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert process.returncode == -signal.SIGTERM
 
 

@@ -162,7 +162,7 @@ def test_h12_a_signal_also_ends_the_agent_of_a_task_that_nobody_awaits(world: Wo
     agl = world.start(run, str(flow), *more)
     wait_for(lambda: len(world.survivors()) >= 2)
     agl.send_signal(signal.SIGTERM)
-    assert agl.wait(20) == -signal.SIGTERM
+    assert agl.wait(60) == -signal.SIGTERM
     assert world.survivors() == []
 
 

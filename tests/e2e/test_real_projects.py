@@ -135,7 +135,6 @@ def the_script(project: Project) -> str:
 
 @pytest.mark.network
 @pytest.mark.long
-@pytest.mark.timeout(400)
 def test_a_wrong_fix_a_right_one_a_finding_and_its_repair(world: World, project: Project) -> None:
     (world.folder / "script.json").write_text(the_script(project))
     model = f"scripted:{world.folder}/script.json"

@@ -109,7 +109,7 @@ class World:
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=300,
         )
         return done.stdout.strip()
 
@@ -128,7 +128,7 @@ class World:
         more: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         stdin: str | None = None,
-        timeout_s: float = 60,
+        timeout_s: float = 300,
     ) -> Ended:
         """The real command, to its end. Without `stdin` it has none."""
         done = subprocess.run(
@@ -210,7 +210,7 @@ class World:
             os.kill(pid, signal.SIGKILL)
 
 
-def wait_for(what: object, seconds: float = 20) -> None:
+def wait_for(what: object, seconds: float = 60) -> None:
     """Waits until the callable is true."""
     assert callable(what)
     deadline = time.monotonic() + seconds

@@ -176,7 +176,7 @@ class Machine:
     ("count", "seed"),
     [(6, 0)]
     + [pytest.param(8, seed, marks=pytest.mark.long) for seed in range(1, 17)]
-    + [pytest.param(100, 0, marks=(pytest.mark.long, pytest.mark.timeout(600)))],
+    + [pytest.param(100, 0, marks=pytest.mark.long)],
 )
 def test_what_was_recorded_never_runs_again_on_real_git(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, count: int, seed: int

@@ -145,7 +145,7 @@ def test_a_hold_of_an_earlier_process_does_not_stop_its_own_child(tmp_path: Path
             assert done
 
         async def land() -> None:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 landing = await b.integrate()
             if landing.conflicted:
                 await run.ask(GO_ON)

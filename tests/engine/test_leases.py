@@ -60,27 +60,35 @@ async def land(lease: Lease, waiting: Waiting) -> bool:
     [(ends, True), (fails, False), (is_cancelled, False), (goes_on, False)],
     ids=["ends", "fails", "is cancelled", "goes on"],
 )
-async def test_only_a_task_that_ended_well_has_forgotten_its_hold(
+def test_only_a_task_that_ended_well_has_forgotten_its_hold(
     work: Callable[[], Awaitable[None]], gives_way: bool
 ) -> None:
-    lease, released = Lease(), list[str]()
-    hold = await held_by(work, lease, released)
-    assert await land(lease, Waiting(lambda: 5)) is gives_way
-    assert released == (["a"] if gives_way else [])
-    assert (lease.hold is None) is gives_way
-    assert hold.task is not None
-    hold.task.cancel()
-    await asyncio.wait({hold.task})
+    async def scene() -> None:
+        lease, released = Lease(), list[str]()
+        hold = await held_by(work, lease, released)
+        assert await land(lease, Waiting(lambda: 5)) is gives_way
+        assert released == (["a"] if gives_way else [])
+        assert (lease.hold is None) is gives_way
+        assert hold.task is not None
+        hold.task.cancel()
+        await asyncio.wait({hold.task})
+
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        runner.run(scene())
 
 
-async def test_a_hold_gives_way_when_nothing_else_moves() -> None:
-    lease, released = Lease(), list[str]()
-    hold = await held_by(goes_on, lease, released)
-    async with asyncio.timeout(5), lease.taken(Waiting(lambda: 1)):
-        assert released == ["a"]
-    assert hold.task is not None
-    hold.task.cancel()
-    await asyncio.wait({hold.task})
+def test_a_hold_gives_way_when_nothing_else_moves() -> None:
+    async def scene() -> None:
+        lease, released = Lease(), list[str]()
+        hold = await held_by(goes_on, lease, released)
+        async with asyncio.timeout(5), lease.taken(Waiting(lambda: 1)):
+            assert released == ["a"]
+        assert hold.task is not None
+        hold.task.cancel()
+        await asyncio.wait({hold.task})
+
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        runner.run(scene())
 
 
 def test_a_hold_stays_while_anything_else_moves() -> None:

@@ -230,14 +230,14 @@ def test_words_and_tokens_of_an_answer_that_breaks_off_are_no_progress(tmp_path:
 def test_the_time_limit_of_a_step_does_not_run_while_it_waits(tmp_path: Path) -> None:
     @workflow(version="1")
     async def limited(run: Run[None]) -> None:
-        await run.step(writer("a"), commit="a", timeout_s=0.2)
+        await run.step(writer("a"), commit="a", timeout_s=1.5)
 
     async def play(task: AgentTask, emit: Callable[[AgentEvent], None]) -> str:
-        await task.wait(Overloaded("no capacity", retry_after_s=0.4))
+        await task.wait(Overloaded("no capacity", retry_after_s=2))
         return "done"
 
     world = container.in_memory(tmp_path, agent=play)
     services = dataclasses.replace(world.services, clock=SystemClock())
     loaded = runs.Loaded(limited.module, limited)
-    report = asyncio.run(runs.run(services, loaded, Label("run"), None, max_wait_s=2))
+    report = asyncio.run(runs.run(services, loaded, Label("run"), None, max_wait_s=60))
     assert report.outcome == "finished", report.message

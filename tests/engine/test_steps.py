@@ -771,7 +771,7 @@ def test_what_would_wait_for_the_step_around_it_is_refused(tmp_path: Path, what:
 
     async def body(run: Run[None]) -> None:
         runs_.append(run)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await run.step(outer, commit="outer")
         await run.step(writer("after"), commit="after")
 

@@ -66,11 +66,15 @@ async def test_every_move_is_told_in_order() -> None:
 
 async def test_tools_of_a_turn_run_at_once_and_are_told_in_the_order_of_the_calls() -> None:
     finished: list[int] = []
+    ended = {n: asyncio.Event() for n in (1, 2, 4, 8)}
+    ended[8].set()
 
     async def act(arguments: dict[str, int]) -> str:
-        await asyncio.sleep(0.02 / arguments["n"])
-        finished.append(arguments["n"])
-        return str(arguments["n"])
+        n = arguments["n"]
+        await ended[2 * n].wait()
+        finished.append(n)
+        ended[n].set()
+        return str(n)
 
     bench = Bench(act)
     agent, _ = agent_of([answer("", *(use(n, n=n) for n in (1, 2, 4))), answer("x")], bench.tool)

@@ -24,7 +24,7 @@ def post(
     session: Session, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
 ) -> tuple[int, Mapping[str, str], bytes]:
     host, _, prefix = session.url.removeprefix("http://").partition("/")
-    connection = http.client.HTTPConnection(host, timeout=5)
+    connection = http.client.HTTPConnection(host, timeout=60)
     try:
         connection.request("POST", f"/{prefix}{path}", json.dumps(body), dict(headers or {}))
         answer = connection.getresponse()

@@ -123,7 +123,7 @@ def test_chunks_that_need_nothing_work_side_by_side(tmp_path: Path) -> None:
     met = asyncio.Barrier(2)
 
     async def waits(task: AgentTask, emit: Emit) -> str:
-        await asyncio.wait_for(met.wait(), 5)
+        await asyncio.wait_for(met.wait(), 60)
         return await hand_in(task, DONE)
 
     plays = {**THREE, "implement@a": waits, "implement@b": waits, "implement@c": writes(c="c")}

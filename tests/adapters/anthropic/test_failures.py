@@ -27,12 +27,11 @@ from agl.ports.llm import LLMRequest, Message, TextBlock
 from agl.ports.models import ModelId
 from servers.model_server import ModelServer, Session
 
-IDLE_S = 0.3
 REQUEST = LLMRequest(ModelId("anthropic", "claude-x"), "", (Message("user", (TextBlock("go"),)),))
 
 
 def llm_at(session: Session, **more: Any) -> AnthropicLLM:
-    return AnthropicLLM(ManualClock(), key="k", base_url=session.url, **{"idle_s": IDLE_S, **more})
+    return AnthropicLLM(ManualClock(), key="k", base_url=session.url, **more)
 
 
 async def failed(llm: AnthropicLLM) -> AglError:
@@ -119,21 +118,19 @@ async def test_a_failure_becomes_its_row(
 
 @pytest.mark.parametrize("kind", ["silent", "stalled", "stuck"])
 async def test_a_silent_server_is_given_up_in_time(server: ModelServer, kind: str) -> None:
-    llm = llm_at(server.session([{"text": "x", "error": {"kind": kind}}]))
-    begun = time.monotonic()
-    raised = await failed(llm)
+    session = server.session([{"text": "x", "error": {"kind": kind}}])
+    raised = await failed(llm_at(session, idle_s=0.3))
     assert type(raised) is StreamDropped
     assert "silent for 0.3 s" in str(raised)
-    assert IDLE_S <= time.monotonic() - begun < IDLE_S + 2
 
 
 @pytest.mark.parametrize(("quirks", "expected"), [((), StreamDropped), (("comments",), Overloaded)])
 async def test_comments_keep_a_server_alive(
     server: ModelServer, quirks: tuple[str, ...], expected: type[AglError]
 ) -> None:
-    turn = {"text": "x", "gap_s": 1, "error": {"kind": "said", "after": 1}}
+    turn = {"text": "x", "gap_s": 2.5, "error": {"kind": "said", "after": 1}}
     session = server.session([turn], quirks=quirks)
-    assert type(await failed(llm_at(session, idle_s=0.7))) is expected
+    assert type(await failed(llm_at(session, idle_s=2))) is expected
 
 
 async def test_comments_do_not_keep_it_alive_for_ever(server: ModelServer) -> None:
@@ -143,11 +140,11 @@ async def test_comments_do_not_keep_it_alive_for_ever(server: ModelServer) -> No
 
 async def test_a_slow_server_that_goes_on_is_not_given_up(server: ModelServer) -> None:
     """Slower than the limit in all, and never silent for as long."""
-    session = server.session([{"text": "x" * 15, "gap_s": 0.08, "piece": 1}])
-    llm = llm_at(session, idle_s=1, mute_s=1)
+    session = server.session([{"text": "x" * 15, "gap_s": 0.22, "piece": 1}])
+    llm = llm_at(session, idle_s=3, mute_s=3)
     begun = time.monotonic()
     assert (await llm.generate(REQUEST, lambda text: None)).blocks
-    assert time.monotonic() - begun > 1
+    assert time.monotonic() - begun > 3
 
 
 async def test_nobody_there_is_said_with_the_address() -> None:

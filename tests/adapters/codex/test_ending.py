@@ -25,6 +25,9 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
 ]
 
+SOON_S = 30
+"""Long before a command at work would end."""
+
 USE = {"input_tokens": 10, "output_tokens": 2}
 SOL = ModelId("codex", "sol")
 AT_WORK = "trap '' TERM INT HUP; touch a; while :; do sleep 0.1; done"
@@ -44,15 +47,15 @@ def marked(marker: str) -> dict[int, str]:
     return found
 
 
-async def until_gone(marker: str, within_s: float) -> dict[int, str]:
-    deadline = time.monotonic() + within_s
+async def until_gone(marker: str) -> dict[int, str]:
+    deadline = time.monotonic() + SOON_S
     while (left := marked(marker)) and time.monotonic() < deadline:
         await asyncio.sleep(0.02)
     return left
 
 
 async def until_there(path: Path) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not path.exists():
             await asyncio.sleep(0.01)
 
@@ -79,11 +82,9 @@ async def test_a_cancelled_run_is_over_soon_and_tells_what_it_used(
     )
     await until_there(bench.tree / "a")
     assert len(marked(task.marker.run)) > 1
-    began = time.monotonic()
     work.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-    assert time.monotonic() - began < 2
+    await asyncio.wait({work}, timeout=SOON_S)
+    assert work.cancelled()
     assert marked(task.marker.run) == {}
     assert bench.usage == Usage(10, 2)
 
@@ -104,17 +105,15 @@ async def test_a_cancelled_tool_of_the_task_is_over_too(bench: Bench) -> None:
     task = bench.task(tools=(replace(tool, handler=handler),))
     session = bench.script(call("report_findings", findings=[]))
     work = asyncio.create_task(
-        bench.runner(session, idle_s=0.5, command_s=0.2).run(task, bench.events.append)
+        bench.runner(session, idle_s=3.0, command_s=1.0).run(task, bench.events.append)
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await asked.wait()
-    await asyncio.sleep(1.2)
+    await asyncio.sleep(5)
     assert not work.done()
-    began = time.monotonic()
     work.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-    assert time.monotonic() - began < 2
+    await asyncio.wait({work}, timeout=SOON_S)
+    assert work.cancelled()
     assert ended.is_set()
     assert marked(task.marker.run) == {}
 
@@ -135,7 +134,7 @@ async def test_a_program_that_was_killed_goes_on_in_its_thread(bench: Bench, san
         bench.runner(session, sandbox=sandbox).run(task, bench.events.append)
     )
     await until_there(bench.tree / "a")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SOON_S):
         while not any("touch a" in line for line in bench.lines):
             await asyncio.sleep(0.01)
     os.kill(program_of(task.marker.run), signal.SIGKILL)
@@ -174,10 +173,9 @@ async def test_a_mute_program_is_given_up(bench: Bench, tmp_path: Path) -> None:
     path = a_codex(tmp_path, "exec sleep 60")
     task = bench.task()
     runner = bench.runner(bench.script(), environ=path, start_s=0.5)
-    began = time.monotonic()
     with pytest.raises(UpstreamError, match=r"did not start within 0.5 s"):
-        await runner.run(task, bench.events.append)
-    assert time.monotonic() - began < 3
+        async with asyncio.timeout(SOON_S):
+            await runner.run(task, bench.events.append)
     assert marked(task.marker.run) == {}
 
 
@@ -279,7 +277,7 @@ async def test_an_answer_of_another_shape_is_the_programs_fault(
     told.insert(1, "read initialized")
     path = a_codex(tmp_path, "\n".join([*told, "exec sleep 60"]))
     with pytest.raises(UpstreamError, match=words):
-        await bench.ran(bench.script(), environ=path, sandbox="off", start_s=3.0)
+        await bench.ran(bench.script(), environ=path, sandbox="off", start_s=10.0)
 
 
 async def test_a_listener_that_fails_ends_the_run(bench: Bench) -> None:
@@ -339,7 +337,7 @@ async def test_when_agl_is_killed_the_program_and_its_tool_die_too(
     finally:
         agl.kill()
         agl.wait()
-    left = await until_gone(task.marker.run, 5)
+    left = await until_gone(task.marker.run)
     await bench.processes.end(task.marker)
     assert left == {}
 
@@ -355,7 +353,7 @@ async def test_when_agl_is_killed_a_program_that_does_not_listen_dies_too(
     finally:
         agl.kill()
         agl.wait()
-    left = await until_gone(task.marker.run, 2)
+    left = await until_gone(task.marker.run)
     await bench.processes.end(task.marker)
     assert left == {}
 

@@ -25,7 +25,8 @@ from agl.ports.errors import (
 
 pytestmark = pytest.mark.vendor
 
-LIMIT_S = 6.0
+LIMIT_S = 50.0
+"""Less than a program may take to start, or be silent."""
 
 Row = tuple[dict[str, Any], type[AglError], str]
 
@@ -162,8 +163,8 @@ async def test_a_silent_server(bench: Bench, kind: str) -> None:
 
 
 async def test_a_tool_may_take_longer_than_a_model_may_be_silent(bench: Bench) -> None:
-    session = bench.script(call("shell", command="sleep 1.5; echo slept > a.txt"))
-    await bench.ran(session, idle_s=1.0)
+    session = bench.script(call("shell", command="sleep 5; echo slept > a.txt"))
+    await bench.ran(session, idle_s=4.0)
     assert (bench.tree / "a.txt").exists()
 
 

@@ -100,7 +100,7 @@ async def test_trees_are_filled_while_another_is_set_up(repo: GitTrees) -> None:
     while not marked.exists():
         await asyncio.sleep(0.01)
     other = SCOPE.child(Namespace("other"))
-    tree = await asyncio.wait_for(repo.provider.open(other, repo.base), 10)
+    tree = await asyncio.wait_for(repo.provider.open(other, repo.base), 60)
     assert files_below(tree.path) == BASE_FILES
     assert not making.done()
     (repo.provider.folder(SCOPE).parent / "go").touch()

@@ -251,7 +251,7 @@ async def test_a_cancelled_request_leaves_nothing_open(server: ModelServer) -> N
     llm = OpenAICompatibleLLM(ManualClock(), base_url=session.v1)
     begun = asyncio.Event()
     work = asyncio.create_task(llm.generate(REQUEST, lambda text: begun.set()))
-    await asyncio.wait_for(begun.wait(), 5)
+    await asyncio.wait_for(begun.wait(), 60)
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work

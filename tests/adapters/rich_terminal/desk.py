@@ -71,7 +71,7 @@ class Desk:
 
     async def until(self, true: Callable[[], bool]) -> None:
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while not true():
                     await asyncio.sleep(0.002)
         except TimeoutError:
@@ -92,10 +92,15 @@ class Desk:
 
     async def until_asked(self) -> None:
         """Until an empty line to type in stands there, and nothing more is drawn."""
+        await self.until(lambda: self.rows.endswith(":"))
+        await self.until_still()
+
+    async def until_still(self) -> None:
+        """Until nothing more is drawn."""
         before = -1
-        while before < len(self.seen) or not self.rows.endswith(":"):
+        while before < len(self.seen):
             before = len(self.seen)
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.3)
 
     @contextmanager
     def watched(self) -> Iterator[Desk]:

@@ -446,6 +446,7 @@ async def test_nothing_is_written_while_nothing_changes() -> None:
     async with sitting() as one:
         one.tell(*split())
         await one.desk.until_seen("total")
+        await one.desk.until_still()
         before = len(one.desk.seen)
         for _ in range(5):
             one.tell(at(95, "recorded"))

@@ -20,7 +20,7 @@ ENV = {"PATH": os.environ.get("PATH", os.defpath)}
 
 @pytest.fixture
 def processes() -> SystemProcesses:
-    return SystemProcesses(grace_s=0.2, drain_s=0.2)
+    return SystemProcesses(grace_s=30, drain_s=0.2)
 
 
 @pytest.fixture

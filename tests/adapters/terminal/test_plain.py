@@ -68,7 +68,7 @@ async def open_desk(desk: Desk) -> AsyncIterator[Desk]:
 
 
 async def until_seen(desk: Desk, text: str) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while text not in desk.seen:
             await asyncio.sleep(0.001)
 

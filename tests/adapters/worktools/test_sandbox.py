@@ -207,7 +207,7 @@ class TestInForce:
                 assert bwrap.stdout is not None
                 pid = int(bwrap.stdout.readline())
                 bwrap.kill()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while this_table().look().keys() & {pid}:
                 await asyncio.sleep(0.01)
 

@@ -1,7 +1,7 @@
+import asyncio
 import os
 import stat
 import subprocess
-import time
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
@@ -450,10 +450,10 @@ class TestShell:
         assert 29_000 < len(end.encode()) <= 30_000
 
     async def test_a_command_that_hangs_is_ended(self, tools: Tools) -> None:
-        began = time.monotonic()
-        text = await refusal(tools, "shell", command="echo here; sleep 60 & wait", timeout_s=0.1)
-        assert text == "ended after 0.1 s\nhere"
-        assert time.monotonic() - began < 10
+        command = "echo here; sleep 60 & wait"
+        async with asyncio.timeout(30):
+            text = await refusal(tools, "shell", command=command, timeout_s=0.5)
+        assert text == "ended after 0.5 s\nhere"
 
     async def test_a_tree_that_vanished_is_answered(
         self, tools: Tools, tree: Path, tmp_path: Path

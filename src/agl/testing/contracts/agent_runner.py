@@ -294,7 +294,7 @@ class AgentAtWorkContract(AgentRunnerContract):
         stubborn = "trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done"
         turns = [call("shell", command=stubborn), call("write", path="late.txt", content="x")]
         work = asyncio.create_task(_ran(runner_of, turns, tree, desk))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not (tree / "pid").exists() or not (tree / "pid").read_text():
                 await asyncio.sleep(0.01)
         for _ in range(times):

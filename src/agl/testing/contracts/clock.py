@@ -49,12 +49,12 @@ class ClockContract:
             woken.append(seconds)
 
         async with asyncio.TaskGroup() as sleepers:
-            for seconds in (0.03, 0.01, 0.02):
+            for seconds in (0.3, 0.1, 0.2):
                 sleepers.create_task(sleeper(seconds))
             await asyncio.sleep(0)
             for _ in range(3):
-                pass_time(0.01)
-        assert woken == [0.01, 0.02, 0.03]
+                pass_time(0.1)
+        assert woken == [0.1, 0.2, 0.3]
 
     async def test_a_sleep_of_nothing_ends_by_itself(self, clock: Clock) -> None:
         await clock.sleep(0)

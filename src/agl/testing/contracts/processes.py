@@ -110,8 +110,8 @@ class ProcessesContract:
     async def test_the_time_limit_ends_a_child(
         self, processes: Processes, programs: Mapping[str, Command]
     ) -> None:
-        async with asyncio.timeout(10):
-            finished = await processes.run(replace(programs["hang"], timeout_s=0.05))
+        async with asyncio.timeout(60):
+            finished = await processes.run(replace(programs["hang"], timeout_s=0.5))
         assert finished.timed_out
         assert finished.status == -signal.SIGTERM
 
@@ -119,10 +119,10 @@ class ProcessesContract:
         self, processes: Processes, programs: Mapping[str, Command]
     ) -> None:
         run = asyncio.create_task(processes.run(programs["hang"]))
-        await asyncio.sleep(0.02)
+        await _until_standing(processes, programs["hang"].cwd)
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(run, 10)
+            await asyncio.wait_for(run, 60)
 
     async def test_many_children_run_at_once(
         self, processes: Processes, programs: Mapping[str, Command]
@@ -136,15 +136,17 @@ class ProcessesContract:
     ) -> None:
         mine, other = (f"agl-contract-{tmp_path}-{name}" for name in ("mine", "other"))
         markers = [Marker(mine, "1"), Marker(mine, "2"), Marker(mine), Marker(other, "1"), None]
-        runs = [
-            asyncio.create_task(processes.run(replace(programs["hang"], marker=marker)))
-            for marker in markers
-        ]
-        await asyncio.sleep(0.02)
+        runs = []
+        for number, marker in enumerate(markers):
+            folder = tmp_path / f"folder-{number}"
+            folder.mkdir()
+            command = replace(programs["hang"], cwd=folder, marker=marker)
+            runs.append(asyncio.create_task(processes.run(command)))
+            await _until_standing(processes, folder)
         try:
             for marker, ended in ((Marker(mine, "1"), runs[:1]), (Marker(mine), runs[1:3])):
                 assert await processes.end(marker)
-                finished = await asyncio.wait_for(asyncio.gather(*ended), 10)
+                finished = await asyncio.wait_for(asyncio.gather(*ended), 60)
                 assert {one.status for one in finished} == {-signal.SIGTERM}
             assert await processes.end(Marker(mine)) == ()
             assert not any(run.done() for run in runs[3:])
@@ -163,8 +165,9 @@ class ProcessesContract:
             asyncio.create_task(processes.run(replace(command, cwd=tmp_path / folder)))
             for folder in ("tree", "tree/below")
         ]
-        await asyncio.sleep(0.02)
         try:
+            for folder in ("tree", "tree/below"):
+                await _until_standing(processes, tmp_path / folder)
             below = {one.pid for one in processes.standing_in(tmp_path / "tree" / "below")}
             standing = {one.pid for one in processes.standing_in(tmp_path / "tree")}
             assert below < standing
@@ -180,3 +183,9 @@ class ProcessesContract:
 
     def test_nobody_stands_in_a_new_folder(self, processes: Processes, tmp_path: Path) -> None:
         assert processes.standing_in(tmp_path) == ()
+
+
+async def _until_standing(processes: Processes, folder: Path) -> None:
+    async with asyncio.timeout(60):
+        while not processes.standing_in(folder):
+            await asyncio.sleep(0.001)

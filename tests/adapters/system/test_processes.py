@@ -122,7 +122,7 @@ async def test_five_megabytes_pass_through_and_their_end_is_kept(
     processes: SystemProcesses, tmp_path: Path
 ) -> None:
     script = "import sys; sys.stdout.write('x' * 5_000_000 + 'end')"
-    finished = await processes.run(python(script, tmp_path, timeout_s=10, keep_bytes=1000))
+    finished = await processes.run(python(script, tmp_path, timeout_s=60, keep_bytes=1000))
     assert finished.status == 0
     assert finished.stdout == b"x" * 997 + b"end"
     assert finished.stdout_bytes == 5_000_003
@@ -135,7 +135,7 @@ async def test_a_line_of_any_length_is_one_line(
     lines: list[bytes] = []
     script = f"import sys; sys.stdout.write('x' * {size} + chr(10) + 'next' + chr(10))"
     await processes.run(
-        python(script, tmp_path, timeout_s=20, keep_bytes=10), lambda _, line: lines.append(line)
+        python(script, tmp_path, timeout_s=60, keep_bytes=10), lambda _, line: lines.append(line)
     )
     assert [len(line) for line in lines] == [size, 4]
 
@@ -205,7 +205,7 @@ async def test_a_child_that_writes_while_it_is_fed_blocks_nothing(
 ) -> None:
     feed = b"x" * 3_000_000
     finished = await processes.run(
-        shell("cat; cat", tmp_path, stdin=feed, timeout_s=10, keep_bytes=5_000_000)
+        shell("cat; cat", tmp_path, stdin=feed, timeout_s=60, keep_bytes=5_000_000)
     )
     assert finished.stdout == feed
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agl.adapters.codex.permissions import Permissions
 from agl.ports.models import Restriction
+
+if TYPE_CHECKING:
+    from agl.adapters.codex.permissions import Permissions
 
 ASKS_TO_CHANGE = "item/fileChange/requestApproval"
 ASKS_TO_RUN = "item/commandExecution/requestApproval"
@@ -23,6 +25,9 @@ def tree(tmp_path: Path) -> Path:
 
 
 def permissions(tree: Path, *restrictions: Restriction, is_confined: bool = False) -> Permissions:
+    pytest.importorskip("codex_cli_bin", reason="needs openai-codex-cli-bin of agl[codex]")
+    from agl.adapters.codex.permissions import Permissions
+
     return Permissions(
         frozenset(restrictions),
         tree,

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Agl
+from e2e.world import takes_it_now
 
 AGL = [sys.executable, "-c", "from agl.cli.main import main; raise SystemExit(main())"]
 IGNORING_HANGUPS = [
@@ -167,7 +168,7 @@ def test_a_second_signal_is_immediate(begun: Begun, tmp_path: Path, slow_model: 
     (tmp_path / "slow.json").write_text(json.dumps(script))
     process = begun()
     process.send_signal(signal.SIGINT)
-    time.sleep(0.3)
+    until(lambda: takes_it_now(process.pid, signal.SIGINT))
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == -signal.SIGINT

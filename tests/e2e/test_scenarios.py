@@ -8,13 +8,12 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from e2e.conftest import Play, prepared
-from e2e.world import World, script, shell, wait_for, write
+from e2e.world import World, script, shell, takes_it_now, wait_for, write
 
 
 def sentence(text: str) -> str:
@@ -423,7 +422,7 @@ def test_h4_a_second_signal_is_immediate(world: World) -> None:
     process = world.start(*prepared(world, shell(stubborn)))
     wait_for((world.folder / "begun").exists)
     process.send_signal(signal.SIGINT)
-    time.sleep(0.2)
+    wait_for(lambda: takes_it_now(process.pid, signal.SIGINT))
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == -signal.SIGINT
     assert world.survivors(), "it waited for what was told to end"

@@ -210,6 +210,13 @@ class World:
             os.kill(pid, signal.SIGKILL)
 
 
+def takes_it_now(pid: int, number: signal.Signals) -> bool:
+    """Whether the system would do with the signal what it does when nobody asked for it."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    caught = next(int(line.split()[1], 16) for line in lines if line.startswith("SigCgt:"))
+    return not caught >> (number - 1) & 1
+
+
 def wait_for(what: object, seconds: float = 60) -> None:
     """Waits until the callable is true."""
     assert callable(what)

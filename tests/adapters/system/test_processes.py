@@ -97,6 +97,12 @@ class TestSystemProcesses(ProcessesContract):
         return {name: shell(script, tmp_path) for name, script in scripts.items()}
 
 
+def leaving(seconds: int) -> str:
+    """Leaves a process behind, which is in a session of its own by then."""
+    child = f"setsid sh -c ': >apart; exec sleep {seconds}'"
+    return f"{child} & while ! [ -e apart ]; do sleep 0.01; done"
+
+
 def alive(marker: Marker) -> set[int]:
     table = this_table()
     wanted = os.fsencode(f"{RUN_VARIABLE}={marker.run}")
@@ -296,7 +302,7 @@ asyncio.run(main())
 async def test_a_grandchild_that_holds_the_pipe_does_not_hold_the_result(
     processes: SystemProcesses, tmp_path: Path, marker: Marker
 ) -> None:
-    command = shell("setsid sleep 60 & echo out; exit 3", tmp_path, marker=marker)
+    command = shell(f"{leaving(60)}; echo out; exit 3", tmp_path, marker=marker)
     finished = await asyncio.wait_for(processes.run(command), 30)
     assert (finished.status, finished.stdout) == (3, b"out\n")
     assert not finished.timed_out
@@ -409,7 +415,7 @@ async def test_a_cancellation_after_the_exit_is_not_swallowed(
 ) -> None:
     processes = SystemProcesses(drain_s=3)
     heard = asyncio.Event()
-    command = shell("setsid sleep 60 & echo out", tmp_path, marker=marker)
+    command = shell(f"{leaving(60)}; echo out", tmp_path, marker=marker)
     run = asyncio.create_task(processes.run(command, lambda *_: heard.set()))
     await heard.wait()
     await asyncio.sleep(0.05)
@@ -461,8 +467,9 @@ async def test_a_failing_sibling_in_a_group_of_tasks_ends_the_child(
 async def test_a_process_in_another_session_is_found_by_its_marker_and_ended(
     processes: SystemProcesses, tmp_path: Path, marker: Marker
 ) -> None:
-    await processes.run(shell("setsid sleep 600 & exit 0", tmp_path, marker=marker))
+    await processes.run(shell(f"{leaving(600)}; exit 0", tmp_path, marker=marker))
     (survivor,) = alive(marker)
+    await until(lambda: this_table().command(survivor) == "sleep 600")
     (ended,) = await processes.end(marker)
     assert (ended.pid, ended.command) == (survivor, "sleep 600")
     assert alive(marker) == set()

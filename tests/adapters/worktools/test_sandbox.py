@@ -29,6 +29,12 @@ GIT = {
     **{"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"},
 }
 
+# The process is in a session of its own before the command ends.
+LEAVING = (
+    "setsid sh -c ': > apart; exec sleep 300' > /dev/null 2>&1 &"
+    " while ! [ -e apart ]; do sleep 0.01; done;"
+)
+
 fenced = pytest.mark.skipif(
     shutil.which("bwrap") is None, reason="needs bubblewrap: apt-get install bubblewrap"
 )
@@ -181,7 +187,7 @@ class TestInForce:
         theirs = task_in(other, NO_VCS_WRITES)
         async with WorkTools(PROCESSES, os.environ).opened(theirs) as kit:
             shell = next(tool for tool in kit.tools if tool.name == "shell")
-            command = "setsid sleep 300 > /dev/null 2>&1 & echo $! > pid"
+            command = f"{LEAVING} echo $! > pid"
             await shell.handler({"command": command})
         pid = (other / "pid").read_text().strip()
         async with working(tree, NO_VCS_WRITES) as tools:
@@ -193,8 +199,7 @@ class TestInForce:
         task = task_in(tree, NO_VCS_WRITES)
         async with WorkTools(PROCESSES, os.environ).opened(task) as kit:
             shell = next(tool for tool in kit.tools if tool.name == "shell")
-            command = "setsid sleep 300 > /dev/null 2>&1 & echo $!"
-            answer = await shell.handler({"command": command})
+            answer = await shell.handler({"command": LEAVING})
         assert not answer.is_error
         found = await PROCESSES.end(task.marker)
         assert any("sleep 300" in survivor.command for survivor in found)
